@@ -5,6 +5,7 @@ import { errors as authErrors } from '../../services/auth/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
+import { renderAdminScopes } from './admin-scopes.ts';
 import { renderCallerAttributes } from './caller-attributes.ts';
 import { chartFiles } from './charts/charts.ts';
 import { renderCrd } from './crd/definition.ts';
@@ -42,6 +43,7 @@ export const generators: readonly Generator[] = [
   formatted('crds/README.md', () => renderCrdReadme('crds/README.md')),
   markdownPage('docs/rule-fields.md', renderRuleFields),
   markdownPage('docs/caller-attributes.md', renderCallerAttributes),
+  markdownPage('docs/admin-scopes.md', renderAdminScopes),
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),

@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
 import { checkPassword } from '../passwords/passwords.ts';
-import { type AdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
+import { type AdminRequest, checkRoles, userAuditEntry } from '../sessions/admin-request.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { newContactUser } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/save-user.ts';
@@ -28,6 +28,7 @@ export async function inviteUser(
   const { actor, metadata } = request;
   const email = readEmail(invitation.email);
   const known = await store.users.findByEmail(email, aud);
+  checkRoles(request, [known?.role], context.settings);
   const user = await prepareUnconfirmed(context, { email, aud, data, known, invited: true }, request);
   // No PKCE: invitations are opened in the browser of the invited user.
   await sendLink(context, user, { kind: 'invite', redirectTo, flow: 'implicit', actor }, metadata);
@@ -57,6 +58,8 @@ export async function generateLink(
   const { store } = context;
   const email = readEmail(link.email);
   const known = await store.users.findByEmail(email, link.aud);
+  // A link signs in.
+  checkRoles(request, [known?.role], context.settings);
   const target = await prepareTarget(context, { ...link, email, known }, request);
   const actionLink = await makeLink(context, target, { redirectTo: link.redirectTo, request });
   return { user: (await store.users.findById(target.user.id)) ?? target.user, link: actionLink };

@@ -14,7 +14,7 @@ import {
 import { explainRedirect, redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { getFactor, nameConflict, removeFactor } from '../mfa/factors.ts';
-import { type AdminRequest, readAdminRequest } from '../sessions/admin-request.ts';
+import { type AdminRequest, checkRoles, readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import { listSessions, toSessionJson } from '../sessions/sessions.ts';
 import type { Factor } from '../users/factor.ts';
@@ -112,7 +112,7 @@ export const addAdminFactorRoutes: AddRoutes<AdminContext> = (api, context) => {
     const { friendly_name: friendlyName, phone } = request.body;
     const key = readFactorKey(request.params);
     const changes = { friendlyName, phone };
-    return reply.send(toFactorJson(await updateUserFactor(context.store, key, changes, adminRequest)));
+    return reply.send(toFactorJson(await updateUserFactor(context, key, changes, adminRequest)));
   });
 
   api.delete(`${path}/:factor_id`, { schema: { params: factorParams } }, async (request, reply) => {
@@ -185,12 +185,14 @@ interface FactorKey {
 
 /** Empty texts leave the factor as it is. */
 async function updateUserFactor(
-  store: AdminContext['store'],
+  { store, settings }: AdminContext,
   { userId, factorId }: FactorKey,
   input: { readonly friendlyName?: string | undefined; readonly phone?: string | undefined },
   request: AdminRequest,
 ): Promise<Factor> {
-  const factor = getFactor(await getUser(store, userId), factorId);
+  const user = await getUser(store, userId);
+  checkRoles(request, [user.role], settings);
+  const factor = getFactor(user, factorId);
   const { friendlyName = '' } = input;
   const phone = factor.type === 'phone' ? readOptionalPhone(input.phone) : '';
   const changes = { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) };
@@ -215,6 +217,7 @@ async function removeUserFactor(
   request: AdminRequest,
 ): Promise<Factor> {
   const user = await getUser(context.store, userId);
+  checkRoles(request, [user.role], context.settings);
   const factor = getFactor(user, factorId);
   const at = new Date(request.metadata.nowMs);
   const audit = (removed: Factor) => factorEntry('factor_deleted', { userId, factor: removed }, request);

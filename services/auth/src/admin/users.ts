@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 import { notify } from '../messages/send.ts';
 import type { MfaContext } from '../mfa/factors.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
-import { type AdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
+import { type AdminRequest, checkRoles, userAuditEntry } from '../sessions/admin-request.ts';
 import { describeUserChanges } from '../users/changed-fields.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { type NewIdentity, type NewUser, newContactIdentity, passwordIdentity } from '../users/new-user.ts';
@@ -57,6 +57,7 @@ export async function createUser(
   const at = new Date(request.metadata.nowMs);
   if ((input.email ?? '') === '' && (input.phone ?? '') === '')
     throw errors.validation_failed({ message: 'Cannot create a user without either an email or phone' });
+  checkRoles(request, [input.role], settings);
   const email = readOptionalEmail(input.email);
   const phone = readOptionalPhone(input.phone);
   const id = readId(input.id) ?? random.uuid();
@@ -158,6 +159,7 @@ export async function updateUser(
   const { store, passwords } = context;
   const { metadata } = request;
   const user = await getUser(store, id);
+  checkRoles(request, [user.role, input.role], context.settings);
   const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
   const bannedUntil = readBan(input.banDuration, metadata);
   checkSecret(input);

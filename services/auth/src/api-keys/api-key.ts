@@ -46,19 +46,6 @@ export function toColumns({ userId, orgId }: KeyOwner): Pick<ApiKey, 'user_id' |
   return { user_id: userId ?? null, org_id: orgId ?? null };
 }
 
-/** Rights to parts of the admin API. */
-export const adminScopes = [
-  'users:read',
-  'users:write',
-  'keys:write',
-  'organizations:write',
-  'clients:write',
-  'limits:read',
-  'limits:write',
-  'audit:read',
-  'policies:read',
-] as const;
-
 /** A key as the API returns it. Absent members are null. */
 export function toKeyJson(key: ApiKey) {
   const { user_id: userId, org_id: orgId } = key;

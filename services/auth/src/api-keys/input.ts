@@ -2,7 +2,8 @@ import type { JsonObject } from '@tollgate/kit/json';
 import { parseInstant } from '@tollgate/kit/time';
 import { errors, shorten } from '../errors.ts';
 import { parseLimitOverride } from '../limits/limit-override.ts';
-import { type ApiKey, adminScopes, type KeyLimit } from './api-key.ts';
+import { adminScopes } from '../sessions/admin-scopes.ts';
+import type { ApiKey, KeyLimit } from './api-key.ts';
 import { isNetwork } from './networks.ts';
 
 /**

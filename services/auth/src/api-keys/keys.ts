@@ -7,7 +7,7 @@ import { describeChanges } from '../audit/changes.ts';
 import { settingsSpec } from '../config/settings.ts';
 import type { Transactions } from '../db/connection.ts';
 import { errors } from '../errors.ts';
-import type { AdminRequest } from '../sessions/admin-request.ts';
+import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
 import { type ApiKey, type KeyOwner, toColumns } from './api-key.ts';
 import { type KeyInput, type KeyValues, newKeyValues, readKeyInput } from './input.ts';
@@ -46,7 +46,7 @@ export async function getApiKey({ store }: ApiKeysContext, id: string): Promise<
  *
  * @param maxKeys of the user who owns it; default: any number
  * @throws AppError `validation_failed`, `user_not_found`, `organization_not_found`,
- * `too_many_api_keys`
+ *   `too_many_api_keys`, `insufficient_scope`
  */
 export async function createApiKey(
   context: ApiKeysContext,
@@ -59,6 +59,7 @@ export async function createApiKey(
 ): Promise<IssuedKey> {
   const { nowMs } = request.metadata;
   const values = readKeyInput(input, newKeyValues, nowMs);
+  checkScopes(request, values.admin_scopes);
   await checkRole(context, values.role, owner.userId);
   const { key, text } = issueKey(context, { ...values, ...toColumns(owner), rotated_from: null }, request);
   const audit = keyAudit('api_key_created', key, request);
@@ -122,6 +123,7 @@ export async function updateApiKey(
 ): Promise<ApiKey> {
   const { nowMs } = request.metadata;
   const values = readKeyInput(input, before, nowMs);
+  checkScopes(request, [...before.admin_scopes, ...values.admin_scopes]);
   if (values.role !== before.role) await checkRole(context, values.role, before.user_id);
   const changes = describeChanges(
     Object.entries(values).map(([name, after]) => ({
@@ -155,6 +157,7 @@ export async function rotateApiKey(
   }: { readonly old: ApiKey; readonly grace?: string | undefined; readonly maxKeys?: number },
   request: AdminRequest,
 ): Promise<IssuedKey> {
+  checkScopes(request, old.admin_scopes);
   const { nowMs } = request.metadata;
   const graceMs = grace === '' ? 0 : parseDuration(grace);
   if (graceMs === undefined || graceMs < 0 || graceMs > maxGraceMs)
@@ -181,6 +184,7 @@ export async function revokeApiKey(
   key: ApiKey,
   request: AdminRequest,
 ): Promise<void> {
+  checkScopes(request, key.admin_scopes);
   if (!(await store.apiKeys.delete(key.id, keyAudit('api_key_revoked', key, request))))
     throw errors.api_key_not_found();
 }

@@ -3,28 +3,33 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
 import type { AddRoutes, Api } from '../http/api.ts';
 import { type ComponentName, components } from '../http/open-api-components.ts';
+import type { AdminScope } from '../sessions/admin-scopes.ts';
 import type { Context } from './context.ts';
 
 /** A component, a list of one, or one of several. */
 type ResponseBody = ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
 
+/** Whose token an operation requires, and the scope that an API key needs. Neither: none. */
+type Caller =
+  | { readonly caller?: 'user'; readonly scope?: undefined }
+  | { readonly caller: 'admin'; readonly scope: AdminScope };
+
 /** Members of the document in addition to the schemas of a route. */
 export type Operation = {
   readonly summary: string;
-  /** Whose token it requires. Undefined: none. */
-  readonly caller?: 'user' | 'admin';
   /** Content type of a body without a schema. */
   readonly bodyType?: string;
   /** Whether it needs a CAPTCHA token, if CAPTCHAs are enabled. */
   readonly captcha?: true;
-} & (
-  | { readonly status: 204 | 302 | 303; readonly response?: undefined }
-  /** Status: default 200. */
-  | { readonly status?: 200 | 201; readonly response: ResponseBody }
-);
+} & Caller &
+  (
+    | { readonly status: 204 | 302 | 303; readonly response?: undefined }
+    /** Status: default 200. */
+    | { readonly status?: 200 | 201; readonly response: ResponseBody }
+  );
 
 const forUser = { caller: 'user' } as const;
-const forAdmin = { caller: 'admin' } as const;
+const forAdmin = (scope: AdminScope) => ({ caller: 'admin', scope }) as const;
 
 /** Operations by `METHOD /path`, with parameters in braces. */
 export const operations: Readonly<Record<string, Operation>> = {
@@ -261,260 +266,288 @@ export const operations: Readonly<Record<string, Operation>> = {
     response: 'OrganizationToken',
   },
 
-  'POST /invite': { ...forAdmin, summary: 'Invite a user by email', response: 'User' },
+  'POST /invite': { ...forAdmin('users:write'), summary: 'Invite a user by email', response: 'User' },
   'GET /admin/users': {
-    ...forAdmin,
+    ...forAdmin('users:read'),
     summary:
       'List users, by page (`X-Total-Count`, `Link`) or by cursor (`pagination`, `Link`). Cursors are for large lists: their cost does not depend on the position',
     response: 'UserList',
   },
-  'POST /admin/users': { ...forAdmin, summary: 'Create a user', response: 'User' },
+  'POST /admin/users': { ...forAdmin('users:write'), summary: 'Create a user', response: 'User' },
   'POST /admin/users/import': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary:
       'Import users: one JSON object per line, at most 10,000. Users that are present are skipped. Returns counts, and `errors` with line numbers',
     response: 'ImportResult',
     bodyType: 'application/x-ndjson',
   },
-  'GET /admin/users/{user_id}': { ...forAdmin, summary: 'Get a user', response: 'User' },
-  'POST /admin/users/{user_id}': { ...forAdmin, summary: 'Create a user with this id', response: 'User' },
+  'GET /admin/users/{user_id}': { ...forAdmin('users:read'), summary: 'Get a user', response: 'User' },
+  'POST /admin/users/{user_id}': {
+    ...forAdmin('users:write'),
+    summary: 'Create a user with this id',
+    response: 'User',
+  },
   'PUT /admin/users/{user_id}': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary: 'Change a user; `ban_duration` bans',
     response: 'User',
   },
-  'DELETE /admin/users/{user_id}': { ...forAdmin, summary: 'Delete a user', response: 'Empty' },
+  'DELETE /admin/users/{user_id}': {
+    ...forAdmin('users:write'),
+    summary: 'Delete a user',
+    response: 'Empty',
+  },
   'GET /admin/users/{user_id}/sessions': {
-    ...forAdmin,
+    ...forAdmin('users:read'),
     summary: 'List the sessions of a user',
     response: 'SessionList',
   },
   'DELETE /admin/users/{user_id}/sessions': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary: 'End all sessions of a user',
     response: 'Empty',
   },
   'DELETE /admin/users/{user_id}/sessions/{session_id}': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary: 'End a session of a user',
     response: 'Empty',
   },
   'GET /admin/users/{user_id}/factors': {
-    ...forAdmin,
+    ...forAdmin('users:read'),
     summary: 'List the second factors of a user',
     response: ['Factor'],
   },
   'PUT /admin/users/{user_id}/factors/{factor_id}': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary: 'Change a factor',
     response: 'Factor',
   },
   'DELETE /admin/users/{user_id}/factors/{factor_id}': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary: 'Remove a factor',
     response: 'Factor',
   },
   'GET /admin/users/{user_id}/passkeys': {
-    ...forAdmin,
+    ...forAdmin('users:read'),
     summary: 'List the passkeys of a user',
     response: ['Passkey'],
   },
   'DELETE /admin/users/{user_id}/passkeys/{passkey_id}': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary: 'Remove a passkey',
     status: 204,
   },
   'POST /admin/generate_link': {
-    ...forAdmin,
+    ...forAdmin('users:write'),
     summary: 'Generate a link without sending it',
     response: 'ActionLink',
   },
   'GET /admin/custom-providers': {
-    ...forAdmin,
+    ...forAdmin('providers:write'),
     summary: 'List custom identity providers',
     response: 'CustomProviderList',
   },
   'POST /admin/custom-providers': {
-    ...forAdmin,
+    ...forAdmin('providers:write'),
     summary: 'Add an identity provider, by OpenID Connect discovery or OAuth 2.0',
     response: 'CustomProvider',
     status: 201,
   },
   'GET /admin/custom-providers/{identifier}': {
-    ...forAdmin,
+    ...forAdmin('providers:write'),
     summary: 'Get a custom identity provider',
     response: 'CustomProvider',
   },
   'PUT /admin/custom-providers/{identifier}': {
-    ...forAdmin,
+    ...forAdmin('providers:write'),
     summary: 'Change a custom identity provider',
     response: 'CustomProvider',
   },
   'DELETE /admin/custom-providers/{identifier}': {
-    ...forAdmin,
+    ...forAdmin('providers:write'),
     summary: 'Delete a custom identity provider',
     status: 204,
   },
   'GET /admin/oauth/clients': {
-    ...forAdmin,
+    ...forAdmin('clients:write'),
     summary: 'List OAuth clients, newest first',
     response: 'OAuthClientList',
   },
   'POST /admin/oauth/clients': {
-    ...forAdmin,
+    ...forAdmin('clients:write'),
     summary: 'Create an OAuth client. The secret is shown once',
     response: 'OAuthClient',
     status: 201,
   },
   'GET /admin/oauth/clients/{client_id}': {
-    ...forAdmin,
+    ...forAdmin('clients:write'),
     summary: 'Get an OAuth client',
     response: 'OAuthClient',
   },
   'PUT /admin/oauth/clients/{client_id}': {
-    ...forAdmin,
+    ...forAdmin('clients:write'),
     summary: 'Change the given members of an OAuth client. Empty values remove optional members',
     response: 'OAuthClient',
   },
   'DELETE /admin/oauth/clients/{client_id}': {
-    ...forAdmin,
+    ...forAdmin('clients:write'),
     summary: 'Delete an OAuth client, and end its tokens',
     status: 204,
   },
   'POST /admin/oauth/clients/{client_id}/regenerate_secret': {
-    ...forAdmin,
+    ...forAdmin('clients:write'),
     summary: 'Replace the secret of an OAuth client, and end its tokens',
     response: 'OAuthClient',
   },
   'GET /admin/organizations': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'List organizations, newest first, by cursor (`pagination`, `Link`)',
     response: 'OrganizationPage',
   },
   'POST /admin/organizations': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Create an organization',
     response: 'Organization',
     status: 201,
   },
   'GET /admin/organizations/{organization_id}': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Get an organization',
     response: 'Organization',
   },
   'PUT /admin/organizations/{organization_id}': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Change an organization; `plan`, `limit` and `domain_role` of `null` are removed',
     response: 'Organization',
   },
   'DELETE /admin/organizations/{organization_id}': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Delete an organization',
     status: 204,
   },
   'GET /admin/organizations/{organization_id}/domains': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'List the email domains of an organization',
     response: 'DomainList',
   },
   'PUT /admin/organizations/{organization_id}/domains/{domain}': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Give an email domain to an organization. With `domain_role`, its users may join',
     response: 'Domain',
   },
   'DELETE /admin/organizations/{organization_id}/domains/{domain}': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Take an email domain from an organization',
     status: 204,
   },
   'GET /admin/organizations/{organization_id}/members': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'List the members of an organization',
     response: 'MemberList',
   },
   'PUT /admin/organizations/{organization_id}/members/{user_id}': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Add a user to an organization, or change their role',
     response: 'Member',
   },
   'DELETE /admin/organizations/{organization_id}/members/{user_id}': {
-    ...forAdmin,
+    ...forAdmin('organizations:write'),
     summary: 'Remove a member from an organization',
     status: 204,
   },
-  'GET /admin/api-keys': { ...forAdmin, summary: 'List API keys, newest first', response: 'ApiKeyList' },
+  'GET /admin/api-keys': {
+    ...forAdmin('keys:write'),
+    summary: 'List API keys, newest first',
+    response: 'ApiKeyList',
+  },
   'POST /admin/api-keys': {
-    ...forAdmin,
+    ...forAdmin('keys:write'),
     summary: 'Create an API key of a user, an organisation or a machine',
     response: 'CreatedApiKey',
     status: 201,
   },
-  'GET /admin/api-keys/{key_id}': { ...forAdmin, summary: 'Get an API key', response: 'ApiKey' },
+  'GET /admin/api-keys/{key_id}': {
+    ...forAdmin('keys:write'),
+    summary: 'Get an API key',
+    response: 'ApiKey',
+  },
   'PUT /admin/api-keys/{key_id}': {
-    ...forAdmin,
+    ...forAdmin('keys:write'),
     summary: 'Change an API key. An empty text, list or object removes the value',
     response: 'ApiKey',
   },
   'POST /admin/api-keys/{key_id}/rotate': {
-    ...forAdmin,
+    ...forAdmin('keys:write'),
     summary: 'Replace an API key. The old one is valid for `grace`',
     response: 'CreatedApiKey',
     status: 201,
   },
   'POST /admin/api-keys/verify': {
-    ...forAdmin,
+    ...forAdmin('keys:verify'),
     summary: 'Check an API key, as ext_authz does',
     response: 'VerifiedApiKey',
   },
   'POST /admin/api-keys/import': {
-    ...forAdmin,
+    ...forAdmin('keys:write'),
     summary:
       'Import SHA-256 digests of API keys from NDJSON, at most 10,000. Digests that are present are skipped',
     response: 'ImportResult',
     bodyType: 'application/x-ndjson',
   },
-  'DELETE /admin/api-keys/{key_id}': { ...forAdmin, summary: 'Revoke an API key', status: 204 },
+  'DELETE /admin/api-keys/{key_id}': { ...forAdmin('keys:write'), summary: 'Revoke an API key', status: 204 },
   'GET /admin/redirect-check': {
-    ...forAdmin,
+    ...forAdmin('users:read'),
     summary: 'Explain which rule allows a `redirect_to`, or why none does',
     response: 'RedirectCheck',
   },
-  'GET /admin/audit': { ...forAdmin, summary: 'List the audit log, newest first', response: ['AuditEntry'] },
+  'GET /admin/audit': {
+    ...forAdmin('audit:read'),
+    summary: 'List the audit log, newest first',
+    response: ['AuditEntry'],
+  },
   'GET /admin/events/failed': {
-    ...forAdmin,
+    ...forAdmin('webhooks:write'),
     summary: 'List events whose delivery was given up',
     response: 'EventList',
   },
   'POST /admin/events/{event_id}/redeliver': {
-    ...forAdmin,
+    ...forAdmin('webhooks:write'),
     summary: 'Deliver a failed event again',
     response: 'Event',
   },
-  'GET /admin/webhooks': { ...forAdmin, summary: 'List the endpoints of events', response: 'WebhookList' },
+  'GET /admin/webhooks': {
+    ...forAdmin('webhooks:write'),
+    summary: 'List the endpoints of events',
+    response: 'WebhookList',
+  },
   'POST /admin/webhooks': {
-    ...forAdmin,
+    ...forAdmin('webhooks:write'),
     summary: 'Add an endpoint of events. Returns its secret, once',
     response: 'Webhook',
     status: 201,
   },
-  'GET /admin/webhooks/{webhook_id}': { ...forAdmin, summary: 'Get an endpoint', response: 'Webhook' },
+  'GET /admin/webhooks/{webhook_id}': {
+    ...forAdmin('webhooks:write'),
+    summary: 'Get an endpoint',
+    response: 'Webhook',
+  },
   'PUT /admin/webhooks/{webhook_id}': {
-    ...forAdmin,
+    ...forAdmin('webhooks:write'),
     summary: 'Change an endpoint: name, URL, types of events, or whether it is disabled',
     response: 'Webhook',
   },
   'DELETE /admin/webhooks/{webhook_id}': {
-    ...forAdmin,
+    ...forAdmin('webhooks:write'),
     summary: 'Remove an endpoint and the events that wait for it',
     status: 204,
   },
   'POST /admin/webhooks/{webhook_id}/rotate': {
-    ...forAdmin,
+    ...forAdmin('webhooks:write'),
     summary: 'Make a new secret; the old one signs, too, for `grace` (24h by default). Returns it, once',
     response: 'Webhook',
   },
   'POST /admin/webhooks/{webhook_id}/test': {
-    ...forAdmin,
+    ...forAdmin('webhooks:write'),
     summary: 'Post an event `webhook.test` to an endpoint at once',
     response: 'WebhookTest',
   },
@@ -556,6 +589,11 @@ export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExte
             bearerFormat: 'JWT',
             description: 'An access token with a role in SVC_JWT_ADMIN_ROLES.',
           },
+          adminKey: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'An API key with the admin scope that the operation names.',
+          },
         },
       },
     },
@@ -581,9 +619,10 @@ const tokenPaths: readonly string[] = ['/token', '/oauth/token'];
 
 function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
   if (operation === undefined) return;
-  const { summary, caller, response, bodyType, captcha, status = 200 } = operation;
+  const { summary, caller, scope, response, bodyType, captcha, status = 200 } = operation;
   target.summary = summary;
-  if (caller !== undefined) target.security = [{ [caller]: [] }];
+  if (caller !== undefined)
+    target.security = [{ [caller]: [] }, ...(scope === undefined ? [] : [{ adminKey: [scope] }])];
   target.responses = { [status]: successResponse(status, response), default: errorResponse(path) };
   if (bodyType !== undefined)
     target.requestBody = { content: { [bodyType]: { schema: { type: 'string' } } } };

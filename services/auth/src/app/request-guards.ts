@@ -5,7 +5,7 @@ import type { Api } from '../http/api.ts';
 import { limitedClient } from '../http/request-metadata.ts';
 import { MemberGuard } from '../http/unknown-members.ts';
 import type { ClientLimit } from '../limits/table.ts';
-import { verifyAdmin } from '../sessions/authenticate.ts';
+import { authorizeAdmin, requiredScope } from './admin-access.ts';
 import { verifyCaptcha } from './captcha.ts';
 import type { Context } from './context.ts';
 
@@ -60,6 +60,7 @@ export function guardRoutes(api: Api, context: Context): void {
   const limit = (request: FastifyRequest, limiter: ClientLimit) =>
     context.limiter.enforceRequest(limiter, limitedClient(request, context.settings));
   const memberGuard = new MemberGuard(context.logger);
+  api.decorateRequest('adminKey', undefined);
   api.addHook('onRoute', (route) => {
     const limiter = route.config?.limiter;
     const onRequest: RequestHook[] = [];
@@ -74,8 +75,8 @@ export function guardRoutes(api: Api, context: Context): void {
         if (needsCaptcha(request)) await verifyCaptcha(request, context);
       });
     if (isAdminRoute(route.url)) {
-      // The route checks the session.
-      onRequest.push(async (request) => void verifyAdmin(request, context));
+      const scope = requiredScope(route);
+      onRequest.push((request) => authorizeAdmin(request, context, scope));
       preHandler.push(memberGuard.forRoute(route));
     }
     if (preHandler.length > 0) route.preHandler = [...preHandler, ...[route.preHandler ?? []].flat()];

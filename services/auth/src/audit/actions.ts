@@ -59,6 +59,7 @@ export const auditActions = {
   oauth_client_updated: { type: 'client', event: 'client.updated' },
   oauth_client_deleted: { type: 'client', event: 'client.deleted' },
   oauth_client_secret_regenerated: { type: 'client', event: 'client.secret_regenerated' },
+  admin_request_denied: { type: 'token' },
   webhook_created: { type: 'webhook' },
   webhook_updated: { type: 'webhook' },
   webhook_deleted: { type: 'webhook' },

@@ -1,5 +1,6 @@
 import { digestKey } from '../api-keys/key-format.ts';
 import type { ApiKeyStateStore } from '../api-keys/state-store.ts';
+import type { ApiKeyStore } from '../api-keys/store.ts';
 import type { BaseContext } from '../context.ts';
 import { emptyMapping } from './claim-mapping.ts';
 import type { Metadata } from './codec.ts';
@@ -8,7 +9,7 @@ import { parseUserLimit } from './identity.ts';
 import { findKeyProblem, type KeyProblem, keyIdentity, mayExist } from './key-caller.ts';
 
 export type VerifyContext = Pick<BaseContext, 'settings' | 'nowMs'> & {
-  readonly store: { readonly apiKeyStates: ApiKeyStateStore };
+  readonly store: { readonly apiKeys: ApiKeyStore; readonly apiKeyStates: ApiKeyStateStore };
 };
 
 interface VerifiedKey {
@@ -16,6 +17,8 @@ interface VerifiedKey {
   readonly code: 'ok' | KeyProblem;
   /** The attributes of a valid key, except the attributes of the routes file. */
   readonly caller?: Metadata;
+  /** Part of a valid key, for the counter API of the rate limit service. */
+  readonly key?: { readonly id: string; readonly name: string; readonly admin_scopes: readonly string[] };
 }
 
 /**
@@ -25,15 +28,18 @@ interface VerifiedKey {
  */
 export async function verifyKey(
   { settings, store, nowMs }: VerifyContext,
-  { key, address = '' }: { readonly key: string; readonly address?: string },
+  { key: text, address = '' }: { readonly key: string; readonly address?: string },
 ): Promise<VerifiedKey> {
-  if (!mayExist(key, settings)) return { valid: false, code: 'invalid_api_key' };
-  const [state] = await store.apiKeyStates.findMany([digestKey(key)]);
+  if (!mayExist(text, settings)) return { valid: false, code: 'invalid_api_key' };
+  const [state] = await store.apiKeyStates.findMany([digestKey(text)]);
   if (state === undefined) return { valid: false, code: 'invalid_api_key' };
   const code = findKeyProblem(state, { nowMs: nowMs(), address: () => address });
   if (code !== undefined) return { valid: false, code };
   const limit = parseUserLimit(state.user?.appMetadata ?? {});
   const ownerLimit = limit.ok ? limit.limit : undefined;
   const identity = keyIdentity(state, { settings, mapping: emptyMapping, ownerLimit });
-  return { valid: true, code: 'ok', caller: identityMetadata(identity) };
+  const key = await store.apiKeys.find(state.id);
+  if (key === undefined) return { valid: false, code: 'invalid_api_key' };
+  const { id, name, admin_scopes } = key;
+  return { valid: true, code: 'ok', caller: identityMetadata(identity), key: { id, name, admin_scopes } };
 }

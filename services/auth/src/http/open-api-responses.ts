@@ -256,6 +256,7 @@ export const responses = {
     valid: flag,
     code: Type.String({ description: '`ok`, or the error code of the gateway.' }),
     caller: maybe(Type.Record(Type.String(), Type.Unknown(), { description: 'Its attributes.' })),
+    key: maybe(Type.Object({ id: uuid, name: text, admin_scopes: texts })),
   }),
   ApiKeyList: Type.Object({
     api_keys: Type.Array(Type.Object(apiKey)),

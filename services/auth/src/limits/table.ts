@@ -155,6 +155,9 @@ export const limits = {
   // The entries of the audit log for the failed sign-ins of a user, and their events.
   failed_sign_in_entry: { by: 'account', counts: 'failures', quota: constant(20, hourMs) },
 
+  // The entries for requests that an API key lacks the scope for.
+  denied_admin_entry: { by: 'account', counts: 'failures', quota: constant(20, hourMs) },
+
   wrong_password: {
     ...guesses,
     network: delayed('wrongPasswordsPerNetwork'),

@@ -64,14 +64,22 @@ export async function authenticatePermanentUser(
 }
 
 export interface AdminCaller {
-  readonly claims: JwtClaims;
   /** The audit log names the actor. */
   readonly actor: AuditActor;
+  /** The rights of an API key. Undefined: all. */
+  readonly scopes?: ReadonlySet<string>;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The API key that the guard of the route has accepted. */
+    adminKey: AdminCaller | undefined;
+  }
 }
 
 /**
  * Verifies the access token of an administrator, whose role permits `/admin`. A user is optional; a
- * session must be active.
+ * session must be active. An API key has been verified by the guard of the route.
  *
  * @throws AppError as `authenticateUser`, and `not_admin`.
  */
@@ -79,10 +87,11 @@ export async function authenticateAdmin(
   request: FastifyRequest,
   context: SessionsContext,
 ): Promise<AdminCaller> {
+  if (request.adminKey !== undefined) return request.adminKey;
   const claims = verifyAdmin(request, context);
   if (typeof claims.session_id === 'string' && claims.session_id !== '') {
     const { user } = await authenticateUser(request, context);
-    return { claims, actor: { ...user, kind: 'administrator' } };
+    return { actor: { ...user, kind: 'administrator' } };
   }
   const { sub, email, role } = claims;
   const actor: AuditActor = {
@@ -94,7 +103,7 @@ export async function authenticateAdmin(
     isSsoUser: false,
     userMetadata: {},
   };
-  return { claims, actor };
+  return { actor };
 }
 
 /** Does not check the session. @throws AppError `not_admin` and others. */

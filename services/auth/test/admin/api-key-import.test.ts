@@ -121,6 +121,7 @@ t.test('a service without a gateway verifies keys', async (t) => {
       scope: 'read',
       limit: { requests_per_unit: 5, unit: 'MINUTE' },
     },
+    key: { id, name: 'test', admin_scopes: [] },
   });
   t.strictSame(await verify({ key }), { valid: false, code: 'api_key_network_not_allowed' });
   t.strictSame(await verify({ key: `${key}x` }), { valid: false, code: 'invalid_api_key' });

@@ -7,7 +7,7 @@ import type { ApiKeysContext } from '../../api-keys/keys.ts';
 import type { ImportedKeyRow } from '../../api-keys/store.ts';
 import { auditEntry } from '../../audit/audit-log.ts';
 import { errors } from '../../errors.ts';
-import type { AdminRequest } from '../../sessions/admin-request.ts';
+import { type AdminRequest, checkScopes } from '../../sessions/admin-request.ts';
 import { importedKey, readOwner, toKeyInput } from '../api-key-body.ts';
 import { type ImportCounts, TooManyLines } from './import.ts';
 import { type Line, splitLines } from './lines.ts';
@@ -96,11 +96,8 @@ type ReadLine =
   | { readonly ok: true; readonly key: NumberedKey['key'] }
   | { readonly ok: false; readonly problem: LineProblem };
 
-function readKeyLine(
-  line: Line,
-  { random }: ApiKeysContext,
-  { metadata, actor }: KeyImportOptions,
-): ReadLine {
+function readKeyLine(line: Line, { random }: ApiKeysContext, options: KeyImportOptions): ReadLine {
+  const { metadata, actor } = options;
   try {
     if (line.text === undefined) throw errors.bad_json({ message: 'the line is too long' });
     const given = Object.fromEntries(
@@ -114,8 +111,10 @@ function readKeyLine(
     // The schema has been compared.
     const { digest, prefix = '', last4 = '', owner, ...values } = given as Static<typeof importedKey>;
     const at = new Date(metadata.nowMs);
+    const columns = readKeyInput(toKeyInput(values), newKeyValues, metadata.nowMs);
+    checkScopes(options, columns.admin_scopes);
     const key = {
-      ...readKeyInput(toKeyInput(values), newKeyValues, metadata.nowMs),
+      ...columns,
       ...toColumns(readOwner(owner)),
       id: random.uuid(),
       digest: digest.toLowerCase(),

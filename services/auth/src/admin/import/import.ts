@@ -1,5 +1,5 @@
-import { type AuditActor, auditEntry } from '../../audit/audit-log.ts';
-import type { RequestMetadata } from '../../http/request-metadata.ts';
+import { auditEntry } from '../../audit/audit-log.ts';
+import { type AdminRequest, mayChangeRole } from '../../sessions/admin-request.ts';
 import type { AdminContext } from '../users.ts';
 import { type Line, splitLines } from './lines.ts';
 import type { ImportedRow } from './store.ts';
@@ -15,14 +15,12 @@ export interface ImportCounts {
   readonly lastLine: number;
 }
 
-interface ImportOptions {
+interface ImportOptions extends AdminRequest {
   readonly isDryRun: boolean;
   /** Lines before it are ignored. */
   readonly firstLine: number;
   /** Lines after it are not read. */
   readonly lastLine: number;
-  readonly actor: AuditActor;
-  readonly metadata: RequestMetadata;
   readonly onProblem: (problem: LineProblem) => void;
   /** Called after each batch. */
   readonly onProgress?: (counts: ImportCounts) => void;
@@ -133,7 +131,9 @@ class Import {
   async #add(line: Line): Promise<void> {
     const at = new Date(this.#options.metadata.nowMs);
     const read = readUser(line, { ...this.#context, at });
-    if (read.ok) {
+    if (read.ok && !mayChangeRole(this.#options, read.user.role, this.#context.settings))
+      this.#batch.problems.push({ line: line.number, ...administratorProblem });
+    else if (read.ok) {
       const entry = { line: line.number, user: read.user };
       const chars = line.text?.length ?? 0;
       if (!this.#batch.add(entry, chars)) {
@@ -231,6 +231,10 @@ async function writeBatch(
 
 type Problem = Omit<LineProblem, 'line'>;
 
+const administratorProblem: Problem = {
+  code: 'insufficient_scope',
+  message: 'API keys must not give a role of SVC_JWT_ADMIN_ROLES',
+};
 const takenProblem: Problem = {
   code: 'conflict',
   message: 'another request inserts the same user, import it again',

@@ -1,0 +1,62 @@
+import type { FastifyRequest, RouteOptions } from 'fastify';
+import { auditEntry } from '../audit/audit-log.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
+import { insufficientScope } from '../sessions/admin-request.ts';
+import { type AdminScope, hasScope } from '../sessions/admin-scopes.ts';
+import { verifyAdmin } from '../sessions/authenticate.ts';
+import { findAdminKey } from './admin-key.ts';
+import type { Context } from './context.ts';
+import { operations } from './open-api.ts';
+
+/**
+ * The scope that API keys need for a route, from the table of operations. Undefined for the
+ * handlers of methods that a path does not support.
+ *
+ * @throws Error for a route of administrators that the table does not have with a scope: the start
+ *   fails
+ */
+export function requiredScope({
+  method,
+  url,
+  schema,
+}: Pick<RouteOptions, 'method' | 'url' | 'schema'>): AdminScope | undefined {
+  if (schema?.hide === true) return undefined;
+  const path = url.replaceAll(/:(\w+)/g, '{$1}');
+  const [scope, ...others] = [method].flat().map((one) => {
+    const name = `${one === 'HEAD' ? 'GET' : one} ${path}`;
+    const operation = operations[name];
+    if (operation?.scope === undefined)
+      throw new Error(`${name} has no scope: add it to the operations of open-api.ts with forAdmin`);
+    return operation.scope;
+  });
+  if (others.some((other) => other !== scope)) throw new Error(`${path} has several scopes in one route`);
+  return scope;
+}
+
+/**
+ * Lets administrators pass: API keys with the scope, and access tokens with a role of the settings.
+ * The route checks their session.
+ *
+ * @throws AppError `insufficient_scope`, and those of `findAdminKey` and `verifyAdmin`
+ */
+export async function authorizeAdmin(
+  request: FastifyRequest,
+  context: Context,
+  scope: AdminScope | undefined,
+): Promise<void> {
+  const key = await findAdminKey(request, context);
+  if (key === undefined) {
+    verifyAdmin(request, context);
+    return;
+  }
+  if (scope !== undefined && !hasScope(key.scopes, scope)) {
+    const metadata = requestMetadata(request, context);
+    const { method, routeOptions } = request;
+    const traits = { method, path: routeOptions.url ?? '', scope };
+    const { allowed } = await context.limiter.take('denied_admin_entry', key.actor.id, metadata.nowMs);
+    if (allowed)
+      await context.store.audit.append(auditEntry(key.actor, 'admin_request_denied', { metadata, traits }));
+    throw insufficientScope(scope);
+  }
+  request.adminKey = key;
+}

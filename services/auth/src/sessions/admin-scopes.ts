@@ -1,0 +1,27 @@
+/** Rights of API keys in the admin API with their meanings. `…:write` includes `…:read`. */
+export const adminScopeDocs = {
+  'users:read': 'Read users, their sessions and factors.',
+  'users:write':
+    'Create, change, ban, delete, invite and import users, and make links that sign them in. Not users with a role of `SVC_JWT_ADMIN_ROLES`, and no such role.',
+  'providers:write':
+    'Manage identity providers. A provider says who signs in, administrators included: give it like the password of an administrator.',
+  'keys:write': 'Manage API keys. The admin scopes of a key are at most those of the key that makes it.',
+  'keys:verify': 'Check API keys, for services without a gateway.',
+  'organizations:write': 'Manage organizations, their members and plans.',
+  'clients:write': 'Manage OAuth clients.',
+  'limits:read': 'Read limits.',
+  'limits:write': 'Change limits.',
+  'audit:read': 'Read the audit log.',
+  'webhooks:write':
+    'Manage webhooks and failed events. A webhook gets the data of all users that its events are about.',
+  'policies:read': 'Read access policies.',
+} as const;
+
+export type AdminScope = keyof typeof adminScopeDocs;
+
+export const adminScopes: readonly string[] = Object.keys(adminScopeDocs);
+
+/** Whether a key with `scopes` has the right. */
+export function hasScope(scopes: ReadonlySet<string>, scope: string): boolean {
+  return scopes.has(scope) || (scope.endsWith(':read') && scopes.has(scope.replace(/:read$/, ':write')));
+}
