@@ -67,12 +67,18 @@ export const errors = defineErrors({
   caller_not_authenticated: {
     httpStatus: 401,
     grpcStatus: grpcStatus.unauthenticated,
-    message: 'a token of ADMIN_TOKEN or ADMIN_TOKENS is required: Authorization: Bearer <token>',
+    message:
+      'a token of ADMIN_TOKEN or ADMIN_TOKENS, or an API key with ADMIN_KEYS_URL, is required: Authorization: Bearer <token>',
   },
   right_missing: {
     httpStatus: 403,
     grpcStatus: grpcStatus.permissionDenied,
     message: 'the token lacks the right that the request needs',
+  },
+  keys_unavailable: {
+    httpStatus: 503,
+    grpcStatus: grpcStatus.unavailable,
+    message: 'the auth server of ADMIN_KEYS_URL cannot check the API key, retry later',
   },
   certificate_not_accepted: {
     httpStatus: 403,

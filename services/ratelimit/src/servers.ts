@@ -157,6 +157,7 @@ export async function addAdminServer(
     tls,
     onHandshakeFailure,
     buffers,
+    nowMs,
     host,
     port,
   });

@@ -32,6 +32,23 @@ export const adminSettings = {
     secret: true,
     doc: 'More tokens, each with a name for audit lines and rights: `<name>:<rights>:<token>`, separated by commas. Rights are `read`, `reserve` and `write`, joined by `+`. `reserve` requires ADMIN_TOKEN.',
   }),
+  adminKeysUrl: text({
+    env: 'ADMIN_KEYS_URL',
+    group,
+    default: '',
+    matches: {
+      pattern: /^$|^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/,
+      form: 'an http or https URL without user and query',
+    },
+    doc: 'Base URL of the auth server. Callers may then send its API keys: the admin scope `limits:read` gives the right `read`, `limits:write` all of them. A result is kept for 5 seconds.',
+  }),
+  adminKeysToken: text({
+    env: 'ADMIN_KEYS_TOKEN',
+    group,
+    default: '',
+    secret: true,
+    doc: 'API key of the auth server with the admin scope `keys:verify`, which checks the keys of callers.',
+  }),
   adminTlsCert: text({
     env: 'ADMIN_TLS_CERT',
     group,
@@ -62,7 +79,11 @@ type Spec = typeof adminSettings;
 type Check = SettingsCheck<Spec>;
 
 const needsCredentials: Check = (s, { problem }) =>
-  s.adminPort !== 0 && s.adminToken === '' && s.adminTokens === '' && s.adminTlsClientCacert === ''
+  s.adminPort !== 0 &&
+  s.adminToken === '' &&
+  s.adminTokens === '' &&
+  s.adminKeysUrl === '' &&
+  s.adminTlsClientCacert === ''
     ? problem(
         'adminToken',
         'a token of at least 16 characters (or client certificates, ADMIN_TLS_CLIENT_CACERT), because ADMIN_PORT is set',
@@ -82,6 +103,14 @@ const validTokens: Check = (s, { problem }) => {
       )
     : undefined;
 };
+
+const keysPair: Check = (s, { problem }) =>
+  (s.adminKeysUrl === '') === (s.adminKeysToken === '')
+    ? undefined
+    : problem(
+        s.adminKeysUrl === '' ? 'adminKeysUrl' : 'adminKeysToken',
+        'a value: ADMIN_KEYS_URL and ADMIN_KEYS_TOKEN belong together',
+      );
 
 const tlsPair: Check = (s, { problem }) =>
   (s.adminTlsCert === '') === (s.adminTlsKey === '')
@@ -114,6 +143,7 @@ function isLoopback({ adminHost }: SettingValues<Spec>): boolean {
 export const adminChecks: readonly Check[] = [
   needsCredentials,
   validTokens,
+  keysPair,
   tlsPair,
   clientCertificatesNeedTls,
   sanNeedsAuthority,

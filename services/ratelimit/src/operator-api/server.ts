@@ -12,6 +12,7 @@ import { type AdminRight, parseAdminTokens } from '../config/admin-tokens.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type HttpReply, type HttpRequest, HttpRouter, jsonReply } from '../http/router.ts';
+import { AdminKeys } from './admin-keys.ts';
 
 /** Who sent a request, for the audit lines. */
 export interface Caller {
@@ -36,6 +37,8 @@ export interface AdminServerOptions extends HttpServerOptions {
   readonly tls: WatchedTls | undefined;
   readonly onHandshakeFailure: () => void;
   readonly buffers: ClientBuffers;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
 }
 
 /** A hundred descriptors. */
@@ -48,13 +51,13 @@ const handshakeTimeoutMs = 10_000;
 export function createAdminServer(options: AdminServerOptions): HttpServer {
   const { logger, routes, buffers, host, port } = options;
   const failures = new FailureLog({ logger, message: 'counter API request refused' });
-  const authenticate = createAuthenticator(options.settings);
+  const authenticate = createAuthenticator(options);
   const router = new HttpRouter({
     bodyLimitBytes,
     routes: routes.map(({ method, path, right, run }) => ({
       path,
       methods: [method],
-      handle: (request) => run(request, authenticate(request, right)),
+      handle: async (request) => run(request, await authenticate(request, right)),
     })),
     notFound: toErrorReply(errors.path_not_found()),
     onError(error) {
@@ -94,17 +97,26 @@ function createSecureServer(
  * Returns a function that throws when a request has not all credentials that are configured, or its
  * token not the right.
  */
-function createAuthenticator(settings: Settings): (request: HttpRequest, right: AdminRight) => Caller {
-  const { adminTlsClientCacert, adminTlsClientSan } = settings;
+function createAuthenticator({
+  settings,
+  nowMs,
+}: Pick<AdminServerOptions, 'settings' | 'nowMs'>): (
+  request: HttpRequest,
+  right: AdminRight,
+) => Promise<Caller> {
+  const { adminKeysUrl: url, adminKeysToken, adminTlsClientCacert, adminTlsClientSan } = settings;
   const tokens = acceptedTokens(settings);
+  const keys = url === '' ? undefined : new AdminKeys({ url, token: adminKeysToken, nowMs });
   const guard = adminTlsClientSan === '' ? undefined : createSanGuard(adminTlsClientSan);
-  return ({ headers, socket }, right) => {
+  return async ({ headers, socket }, right) => {
     const [, presented = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
     const digest = hash(presented);
-    // Each one is compared, so that the time does not say which.
-    const [found] = tokens.filter((token) => timingSafeEqual(token.digest, digest));
-    if (tokens.length > 0 && found === undefined) throw errors.caller_not_authenticated();
     const address = socket.remoteAddress;
+    // Each one is compared, so that the time does not say which.
+    const [token] = tokens.filter((one) => timingSafeEqual(one.digest, digest));
+    const found = token ?? (await keys?.find(presented, address));
+    if ((tokens.length > 0 || keys !== undefined) && found === undefined)
+      throw errors.caller_not_authenticated();
     const hasCertificate = adminTlsClientCacert !== '' && socket instanceof TLSSocket;
     const identity = hasCertificate ? identify(socket, guard) : 'token';
     // Callers with a certificate only have all rights.
