@@ -3,6 +3,8 @@ import { startPostgres } from '@tollgate/testkit/postgres';
 import { startTcpProxy } from '@tollgate/testkit/tcp-proxy';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
+import { createKey } from '../../src/api-keys/key-format.ts';
+import { systemRandomness } from '../../src/keys/secrets.ts';
 import { adminToken } from '../helpers/admin.ts';
 import {
   type Answer,
@@ -25,6 +27,11 @@ const variables = {
   EXTERNAL_GITHUB_REDIRECT_URI: 'https://auth.example.com/callback',
   MANUAL_LINKING_ENABLED: 'true',
   PAGES_ENABLED: 'true',
+  OAUTH_SERVER_ENABLED: 'true',
+  API_KEYS_ENABLED: 'true',
+  API_KEYS_SELF_SERVICE: 'true',
+  ORGANIZATIONS_ENABLED: 'true',
+  EVENT_WEBHOOKS_ENABLED: 'true',
   API_EXTERNAL_URL: apiUrl,
 };
 
@@ -48,6 +55,7 @@ async function startBehindProxy(t: Test, name: string) {
 }
 
 const email = 'ben@example.com';
+const wellFormedKey = createKey('tgk', systemRandomness);
 const credentials = { email, password: 'correct horse' };
 /** Bodies that pass validation; other requests have an empty object. */
 const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
@@ -68,6 +76,30 @@ const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'PUT /admin/users/{user_id}': () => ({ role: 'x' }),
   'PUT /admin/users/{user_id}/factors/{factor_id}': () => ({ friendly_name: 'a' }),
   'POST /invite': () => ({ email }),
+  'POST /user/api-keys': () => ({ name: 'ci' }),
+  'POST /admin/api-keys': () => ({ name: 'ci' }),
+  'PUT /admin/api-keys/{key_id}': () => ({ name: 'ci' }),
+  'PATCH /user/api-keys/{key_id}': () => ({ name: 'ci' }),
+  'POST /admin/api-keys/verify': () => ({ key: wellFormedKey }),
+  'POST /admin/api-keys/import': () => ({ name: 'ci', digest: '0'.repeat(64) }),
+  'POST /organizations': () => ({ name: 'Acme' }),
+  'POST /admin/organizations': () => ({ name: 'Acme' }),
+  'PATCH /organizations/{organization_id}': () => ({ name: 'Acme' }),
+  'PUT /admin/organizations/{organization_id}': () => ({ name: 'Acme' }),
+  'POST /user/organization': () => ({ id: randomUUID() }),
+  'POST /organizations/join': () => ({ token: 'a'.repeat(32) }),
+  'POST /organizations/{organization_id}/invitations': () => ({ email }),
+  'PATCH /organizations/{organization_id}/members/{user_id}': () => ({ role: 'member' }),
+  'PUT /admin/organizations/{organization_id}/members/{user_id}': () => ({ role: 'member' }),
+  'POST /admin/webhooks': () => ({ name: 'shop', url: 'https://shop.example.com/events' }),
+  'PUT /admin/webhooks/{webhook_id}': () => ({ disabled: true }),
+  'POST /admin/oauth/clients': () => ({ grant_types: ['client_credentials'] }),
+  'PUT /admin/oauth/clients/{client_id}': () => ({ plan: 'pro' }),
+  'POST /oauth/token': () => ({
+    grant_type: 'client_credentials',
+    client_id: randomUUID(),
+    client_secret: 'secret',
+  }),
   'POST /admin/generate_link': () => ({ type: 'signup', ...credentials }),
   'POST /passkeys/authentication/verify': () => ({ challenge_id: randomUUID(), credential: { id: 'a' } }),
   'POST /admin/users/{user_id}': () => credentials,
@@ -105,15 +137,18 @@ async function callEveryRoute(server: AuthServer, user: SignedIn): Promise<reado
       const name = `${method.toUpperCase()} ${path}`;
       for (const query of queries[name] ?? ['']) {
         const route = name + query;
-        const token = path.startsWith('/admin') || path === '/invite' ? adminToken() : user.accessToken;
+        const isAdmin = path.startsWith('/admin') || path === '/invite';
+        const token = isAdmin ? adminToken() : user.accessToken;
         const hasBody = method !== 'get' && method !== 'delete' && path !== '/callback';
         const url =
           path
             .replaceAll(/\{[^}]*user_id\}/g, user.userId)
             .replace('{identifier}', 'custom:shop')
+            .replace('{domain}', 'shop.example.com')
             .replaceAll(/\{\w+\}/g, () => randomUUID()) + query;
         const answer = await server.call(method.toUpperCase(), url, {
-          token,
+          // A client authenticates in the body.
+          ...(path !== '/oauth/token' && { token }),
           ...(hasBody && { body: bodies[route]?.(user) ?? {} }),
         });
         attempts.push({ route, answer });
@@ -126,7 +161,8 @@ async function callEveryRoute(server: AuthServer, user: SignedIn): Promise<reado
 /** Routes that use no database, or reject the request above before. */
 const withoutDatabase = [
   ...['GET /health', 'GET /settings', 'GET /.well-known/jwks.json'],
-  ...['GET /.well-known/openid-configuration', 'GET /openapi.json'],
+  ...['GET /.well-known/openid-configuration', 'GET /.well-known/oauth-authorization-server'],
+  'GET /openapi.json',
   ...['GET /admin/redirect-check', 'GET /callback', 'POST /callback'],
 ];
 
