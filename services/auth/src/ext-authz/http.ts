@@ -36,6 +36,8 @@ interface HttpChecks {
   readonly wantedHeaders?: () => WantedHeaders;
   /** Whether the gateway sends method and path in `X-Forwarded-Method` and `X-Forwarded-Uri`. */
   readonly forwarded: boolean;
+  /** Whether such a gateway must send `X-Forwarded-Host`, because policies are by host. Default no. */
+  readonly needsHost?: boolean;
 }
 
 /** Handles checks: with tracing, each in a span of the gateway's trace. */
@@ -55,17 +57,17 @@ export function createHttpCheckHandler(
 
 /** Responds with 200 and the headers for the upstream, or with the response for the client. */
 export function handleHttpCheck(
-  { authorizer, wantedHeaders = () => noHeaders, forwarded }: HttpChecks,
+  { authorizer, wantedHeaders = () => noHeaders, forwarded, needsHost = false }: HttpChecks,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
   // Gateways send bodies only if configured to; no decision depends on them.
   request.resume();
-  const line = forwarded ? readForwardedLine(request) : readLine(request);
+  const line = forwarded ? readForwardedLine(request, needsHost) : readLine(request);
   // Envoy treats a 5xx as a failed check, which `failure_mode_allow` lets pass.
   const unavailableStatus = forwarded ? 503 : 403;
   if (line === undefined) {
-    respond(response, ambiguousPath(forwardedProblem), unavailableStatus);
+    respond(response, ambiguousPath(forwardedProblem(needsHost)), unavailableStatus);
     return;
   }
   // Only Envoy overwrites the timeout that a client sends.
@@ -76,14 +78,25 @@ export function handleHttpCheck(
   else respond(response, decision, unavailableStatus);
 }
 
-const forwardedProblem = 'the gateway must send X-Forwarded-Method and X-Forwarded-Uri, each once';
+function forwardedProblem(needsHost: boolean): string {
+  const names = needsHost
+    ? 'X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host'
+    : 'X-Forwarded-Method and X-Forwarded-Uri';
+  return `the gateway must send ${names}, each once`;
+}
 
-/** Undefined unless both headers are there once: the client may have sent them, too. */
-function readForwardedLine({ headersDistinct }: IncomingMessage): RequestLine | undefined {
+/** Undefined unless each header is there once: the client may have sent them, too. */
+function readForwardedLine(
+  { headersDistinct }: IncomingMessage,
+  needsHost: boolean,
+): RequestLine | undefined {
   const { 'x-forwarded-method': methods = [], 'x-forwarded-uri': urls = [] } = headersDistinct;
-  const { 'x-forwarded-host': hosts = [], host: ownHosts = [] } = headersDistinct;
-  const [[method], [url], [host = '']] = [methods, urls, hosts.length > 0 ? hosts : ownHosts];
-  return methods.length === 1 && urls.length === 1 ? { method, url, host } : undefined;
+  const { 'x-forwarded-host': hosts = [] } = headersDistinct;
+  const [[method], [url], [host = '']] = [methods, urls, hosts];
+  if (methods.length !== 1 || urls.length !== 1) return undefined;
+  // A gateway that appends to the header of the client leaves a comma.
+  if (needsHost && (hosts.length !== 1 || host === '' || host.includes(','))) return undefined;
+  return { method, url, host };
 }
 
 function readLine({ method, url, headers }: IncomingMessage): RequestLine {

@@ -32,6 +32,7 @@ export interface ExtAuthzServerOptions {
     | 'extAuthzGrpcPort'
     | 'extAuthzHttpPort'
     | 'extAuthzHttpForwarded'
+    | 'extAuthzPolicyServer'
     | 'extAuthzTlsCert'
     | 'extAuthzTlsKey'
     | 'extAuthzTlsCa'
@@ -134,7 +135,12 @@ function createHttpServer(
     host,
     port: settings.extAuthzHttpPort,
     onRequest: createHttpCheckHandler(
-      { authorizer, wantedHeaders, forwarded: settings.extAuthzHttpForwarded },
+      {
+        authorizer,
+        wantedHeaders,
+        forwarded: settings.extAuthzHttpForwarded,
+        needsHost: settings.extAuthzPolicyServer !== '',
+      },
       tracing,
     ),
     tls: tlsFor('ext_authz_http'),

@@ -11,9 +11,14 @@ import { createHttpCheckServer, handleHttpCheck } from '../../src/ext-authz/http
 import { rawRequest } from '../helpers/raw-request.ts';
 
 /** A server with a given decision. */
-async function serve(t: Test, authorize: Authorizer['authorize'], forwarded = false): Promise<string> {
+async function serve(
+  t: Test,
+  authorize: Authorizer['authorize'],
+  forwarded = false,
+  needsHost = false,
+): Promise<string> {
   const server = createServer((request, response) =>
-    handleHttpCheck({ authorizer: { authorize }, forwarded }, request, response),
+    handleHttpCheck({ authorizer: { authorize }, forwarded, needsHost }, request, response),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
@@ -105,6 +110,30 @@ t.test('behind other gateways, method and path are in X-Forwarded-Method and X-F
     headers: ['X-Forwarded-Method', 'PUT', 'X-Forwarded-Uri', '/open', ...timeout],
   });
   t.same(seen[1], ['GET', '/check', 1], 'behind Envoy the request line counts');
+});
+
+t.test('with policies, other gateways must say the host of the client once', async (t) => {
+  const hosts: string[] = [];
+  const authorize: Authorizer['authorize'] = ({ host }) => {
+    hosts.push(host);
+    return noToken();
+  };
+  const url = await serve(t, authorize, true, true);
+  const line = ['X-Forwarded-Method', 'GET', 'X-Forwarded-Uri', '/a'];
+  const send = (...headers: string[]) => rawRequest(url, '/check', { headers: [...line, ...headers] });
+  t.equal((await send('X-Forwarded-Host', 'api.example.com')).status, 401);
+  t.same(hosts, ['api.example.com']);
+  for (const headers of [
+    [],
+    ['X-Forwarded-Host', ''],
+    ['X-Forwarded-Host', 'open.example.com', 'x-forwarded-host', 'api.example.com'],
+    ['X-Forwarded-Host', 'open.example.com, api.example.com'],
+  ]) {
+    const { status, text } = await send(...headers);
+    t.equal(status, 400, headers.join(' '));
+    t.match(JSON.parse(text), { error_code: 'path_not_canonical', msg: /X-Forwarded-Host, each once/ });
+  }
+  t.equal(hosts.length, 1);
 });
 
 t.test('a request body does not delay the response or the next request', async (t) => {

@@ -6,6 +6,7 @@ import { adminToken } from '../helpers/admin.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+import { rawRequest } from '../helpers/raw-request.ts';
 
 /** One object: callers must be signed in, and each has 60 requests, 600 on the plan pro. */
 const orders = `apiVersion: policy.tollgate.dev/v1alpha1
@@ -28,7 +29,7 @@ const patience = { EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s', EXT_AUTHZ_RATE_LIMIT_ON_
 const codeOf = (body: unknown): string => (body as { readonly error_code: string }).error_code;
 
 /** The xDS server, a limiter and the auth server, with the policies of a folder. */
-async function startPlatform(t: Test, policies: string) {
+async function startPlatform(t: Test, policies: string, settings: Readonly<Record<string, string>> = {}) {
   const folder = makeTextFolder(t);
   folder.write('policies.yaml', policies);
   const xds = await startXdsServer({ XDS_SOURCE: 'folder', XDS_FOLDER: folder.path });
@@ -42,6 +43,7 @@ async function startPlatform(t: Test, policies: string) {
     EXT_AUTHZ_POLICY_SERVER: xds.address,
     EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
     ...patience,
+    ...settings,
   });
   return { folder, xds, server };
 }
@@ -140,6 +142,20 @@ t.test('conditions on callers, headers and query parameters are checked', async 
     'a host without a policy',
   );
   t.equal(await check('/health', {}, 'other.example.com'), '401 no_authorization', 'must be signed in');
+});
+
+t.test('behind gateways that forward, the policy is that of X-Forwarded-Host only', async (t) => {
+  const { server } = await startPlatform(t, rules, { EXT_AUTHZ_HTTP_FORWARDED: 'true' });
+  const url = `http://127.0.0.1:${server.extAuthz.http}`;
+  const status = async (...hosts: string[]): Promise<number> => {
+    const headers = ['X-Forwarded-Method', 'GET', 'X-Forwarded-Uri', '/health'];
+    for (const host of hosts) headers.push('X-Forwarded-Host', host);
+    return (await rawRequest(url, '/', { headers })).status;
+  };
+  await awaitUntil(async () => (await status('api.example.com')) === 200, { what: 'the policies' });
+  t.equal(await status('other.example.com'), 401, 'a host without a policy');
+  t.equal(await status(), 400);
+  t.equal(await status('api.example.com', 'other.example.com'), 400);
 });
 
 t.test('an invalid policy denies its hosts, and an invalid edit keeps the last valid version', async (t) => {
