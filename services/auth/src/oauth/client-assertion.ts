@@ -14,9 +14,11 @@ import type { OAuthContext } from './clients.ts';
 /** @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2 */
 export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Assertions are made for one request. Each `jti` is stored for as long. */
+/** Assertions are made for one request. */
 const maxLifetimeSeconds = 5 * 60;
 const clockToleranceSeconds = 30;
+/** The same for each use of a `jti`: a spacing that shrinks with the life would end before it. */
+const spacingMs = (maxLifetimeSeconds + clockToleranceSeconds) * 1000;
 const maxIdChars = 255;
 
 const maxKeySets = 1_000;
@@ -88,7 +90,7 @@ export class ClientAssertions {
     if (!verified.ok) return verified.reason;
     // Last: only assertions of the client are stored.
     const key = createHash('sha256').update(`${client.id} ${jti}`).digest('base64url');
-    const use = await limiter.takeSpaced('client_assertion', { key, spacingMs: exp * 1000 - now }, now);
+    const use = await limiter.takeSpaced('client_assertion', { key, spacingMs }, now);
     return use.allowed ? undefined : 'its jti was used before';
   }
 

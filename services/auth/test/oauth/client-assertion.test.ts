@@ -62,6 +62,15 @@ t.test('an assertion is accepted once', async (t) => {
   t.equal((await send(await sign())).status, 200);
 });
 
+t.test('an assertion is not accepted again later in its life', async (t) => {
+  const { server, sign, send } = await start(t);
+  const assertion = await sign();
+  t.equal((await send(assertion)).status, 200);
+  server.clock.advance(45_000);
+  t.equal((await send(assertion)).status, 401);
+  t.equal((await send(await sign())).status, 200, 'a new one');
+});
+
 t.test('forged, misdirected and long-lived assertions are rejected', async (t) => {
   const { server, id, sign, send, seconds, privateKey } = await start(t);
   const { privateKey: otherKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
