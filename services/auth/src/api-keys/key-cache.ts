@@ -157,6 +157,11 @@ export class ApiKeyCache {
     return 'unknown';
   }
 
+  /** Whether the last read found the key, however old its result is. */
+  has(key: string): boolean {
+    return this.#known.get(key) !== undefined;
+  }
+
   /**
    * Reads the state. Undefined: there is no such key. Rejects if the database is unavailable.
    */

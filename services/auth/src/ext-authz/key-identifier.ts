@@ -29,7 +29,7 @@ export type Credentials = Pick<AuthzRequest, 'authorization' | 'headers' | 'sour
 
 /** API keys at the gateway. */
 export interface KeyContext {
-  readonly cache: Pick<ApiKeyCache, 'recall' | 'find'>;
+  readonly cache: Pick<ApiKeyCache, 'recall' | 'has' | 'find'>;
   readonly usage: Pick<KeyUsage, 'record'>;
   /** Undefined if metrics are off. */
   readonly metrics: KeyMetrics | undefined;
@@ -124,7 +124,9 @@ export class KeyIdentifier {
     const known = cache.recall(sent.key);
     if (known !== undefined && known !== 'unknown')
       return this.#checkState(known, sent, { ...check, request });
-    // Other users of the address keep their access: keys in use are known.
+    // Other users of the address keep their access: keys in use are known. Reading the state of a
+    // key that was revoked removes it.
+    if (cache.has(sent.key)) return this.#read(sent, request, check);
     const retryAfterMs = this.#wrongKeys.retryAfterMs(request);
     if (retryAfterMs > 0) return deny(overLimit(Math.ceil(retryAfterMs / 1000)), sent.credentials);
     if (known === 'unknown' || !mayExist(sent.key, settings)) return this.#denyWrong(sent, request);
