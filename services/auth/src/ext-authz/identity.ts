@@ -136,7 +136,11 @@ export class CallerIdentifier {
     const byKey = this.#keys?.identify(request, bearer, { mapping, timeoutMs });
     if (byKey !== undefined) return byKey;
     if (bearer === undefined) return { ok: false, denial: noToken() };
-    if ('reason' in bearer) return badJwt(bearer.reason);
+    if ('reason' in bearer) {
+      // One of the values may be a key, which must not reach the upstream of a public route.
+      const denied = badJwt(bearer.reason);
+      return this.#keys === undefined ? denied : { ...denied, credentials: this.#keys.credentials };
+    }
     const foreign = this.#identifyForeign(bearer.token, timeoutMs);
     if (foreign !== undefined) return foreign;
     const parsed = this.#parseToken(bearer.token, mapping);

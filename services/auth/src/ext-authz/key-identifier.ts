@@ -96,6 +96,11 @@ export class KeyIdentifier {
     this.#wrongKeys = new WrongKeys(context, this.#addresses);
   }
 
+  /** Headers that may have a key, also in a form that is not accepted. */
+  get credentials(): readonly string[] {
+    return this.#inBearer;
+  }
+
   /**
    * Undefined if the request has no API key. Returns a promise only if the database must be read.
    *

@@ -172,6 +172,8 @@ for (const variant of ['grpc', 'http'] as const)
       { path: '/open', headers: ['x-api-key', wrongKey] },
       { path: '/open', headers: ['authorization', `Bearer ${wrongKey}`] },
       { path: '/open', headers: ['authorization', `Bearer ${key}`, 'x-api-key', key] },
+      { path: '/open', headers: ['authorization', `Bearer ${key} x`] },
+      { path: '/open', headers: ['authorization', `Bearer ${key}`, 'authorization', `Bearer ${key}`] },
     ];
     for (const { path, headers, keyId } of sent) {
       const before = envoy.upstream.requests.length;
