@@ -26,9 +26,12 @@ export function toLimitDescriptor({ name, plans, by }: LimitSpec): LimitDescript
   return { name, plans: plans && new Set(plans.keys()), keys };
 }
 
-/** Domain of the limits of a policy. No RateLimitConfig may have it. */
+/** Domains of the limits of policies begin with it. No RateLimitConfig may have one. */
+export const policyDomainPrefix = 'policy/';
+
+/** Domain of the limits of a policy. */
 export function policyDomain({ namespace, name }: Pick<PolicyResource, 'namespace' | 'name'>): string {
-  return `policy/${namespace}/${name}`;
+  return `${policyDomainPrefix}${namespace}/${name}`;
 }
 
 /** Messages about the rules have the names of the fields of a policy. */

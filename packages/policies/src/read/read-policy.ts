@@ -12,6 +12,7 @@ import { describeValue, report } from '@tollgate/rules/resource-problems';
 import { specFields } from '../definition/fields.ts';
 import { manifestFields, policyApiVersion, policyKind } from '../definition/resource-shape.ts';
 import type { PolicyResource, PolicySpec } from '../definition/spec.ts';
+import { normalizeHost } from '../match/hosts.ts';
 import { readPart } from './read-part.ts';
 
 /** A policy, or every problem of its form. */
@@ -59,14 +60,15 @@ function readSpec(root: Mapping): PolicySpec | undefined {
   return spec && readPart(spec, specFields);
 }
 
-/** Hosts of a manifest that may be invalid otherwise. */
+/** Hosts of a manifest that may be invalid, in the form in which hosts of requests are compared. */
 export function findHosts(manifest: unknown): readonly string[] {
   const spec = isMapping(manifest) && isMapping(manifest.spec) ? manifest.spec : {};
   const hosts: readonly unknown[] = Array.isArray(spec.hosts) ? spec.hosts : [];
   const { pattern, max } = specFields.hosts.bounds;
-  return hosts.filter(
-    (host): host is string => typeof host === 'string' && host.length <= max && pattern?.test(host) === true,
-  );
+  return hosts
+    .filter((host) => typeof host === 'string')
+    .map(normalizeHost)
+    .filter((host) => host.length <= max && pattern?.test(host) === true);
 }
 
 /** Other words for a field. */

@@ -254,7 +254,10 @@ export class FolderContents {
   }
 }
 
-/** An invalid manifest keeps the previous version of its object. */
+/**
+ * An invalid manifest keeps the previous version of its object. One that cannot be identified may be
+ * any policy of the file: all that are missing stay, because without its policy a host may be open.
+ */
 function classify(
   manifests: readonly Manifest[],
   before: readonly ManifestObject[],
@@ -263,6 +266,7 @@ function classify(
   const objects: ManifestObject[] = [];
   const others: OtherManifest[] = [];
   const problems: SourceProblem[] = [];
+  let isUnidentified = false;
   for (const manifest of manifests) {
     const read = readManifest(manifest);
     if (read.type === 'other') others.push({ label: manifest.label, kind: read.kind });
@@ -272,7 +276,12 @@ function classify(
       const id = read.type === 'problem' ? read.id : read.object.id;
       const kept = id === undefined ? undefined : known.get(id);
       if (kept !== undefined) objects.push(kept);
+      else if (read.type === 'problem') isUnidentified = true;
     }
+  }
+  if (isUnidentified) {
+    const found = new Set(objects.map(({ id }) => id));
+    objects.push(...before.filter((object) => isPolicy(object) && !found.has(object.id)));
   }
   return { objects, others, problems };
 }

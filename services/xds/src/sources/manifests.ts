@@ -220,7 +220,9 @@ export function readManifest({ content, label, order }: Manifest): ReadManifest 
   if (!isRecord(content)) return explainInvalid(content, label);
   const { kind, apiVersion, metadata } = content;
   const { name, namespace = defaultNamespace } = isRecord(metadata) ? metadata : {};
-  const id = `${kind === policyKind ? policyPrefix : ''}${namespace}/${name}`;
+  // The group tells a policy whose kind is misspelled.
+  const meansPolicy = kind === policyKind || String(apiVersion).startsWith(`${policyGroup}/`);
+  const id = `${meansPolicy ? policyPrefix : ''}${namespace}/${name}`;
   if (typeof kind !== 'string') return { ...explainInvalid(content, label), id };
   if (![...kinds.values()].includes(kind)) {
     // Each group has only one kind: another one is misspelled.

@@ -67,9 +67,13 @@ t.test('policies are one resource for each namespace, and limits one domain for 
 t.test('an invalid policy keeps its last valid version, and without one its hosts are denied', async (t) => {
   const catalog = new PolicyCatalog();
   const replace = (spec: object) => runSteps(catalog.replace([policy('shop/orders', spec)]));
-  const invalid = { hosts: ['a.test', 'B'], limits: [{ ...limit, per: undefined }] };
+  const invalid = {
+    hosts: ['a.test', 'B', 'API.example.com', 'c.test:8443', 'd.test.', '*.E.test'],
+    limits: [{ ...limit, per: undefined }],
+  };
   const never = replace(invalid);
-  t.same(accessOf(never), [['shop', [['orders', '', ['a.test']]]]]);
+  const denied = ['a.test', 'b', 'api.example.com', 'c.test', 'd.test', '*.e.test'];
+  t.same(accessOf(never), [['shop', [['orders', '', denied]]]]);
   t.equal(never.rules.resources.size, 0);
   t.match(never.problems, [{ source: 'shop/orders', field: 'spec.hosts[1]', message: /'B' is not allowed/ }]);
 

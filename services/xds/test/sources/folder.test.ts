@@ -208,6 +208,35 @@ t.test('unknown kind of our API is a problem, and the object keeps its version',
   t.strictSame(ids(), ['default/b']);
 });
 
+t.test('a policy stays while its manifest cannot be identified', async (t) => {
+  const folder = makeTextFolder(t);
+  const policy = (name: string) =>
+    `apiVersion: policy.tollgate.dev/v1alpha1\nkind: AccessPolicy\nmetadata: { name: ${name} }\nspec: { hosts: [${name}.test] }\n`;
+  folder.write('config/a.yaml', documents(policy('a'), policy('b')));
+  const { last, problems, until } = await follow(t, folder);
+  const names = () => (last().policies ?? []).map(({ name }) => name).toSorted();
+  const edits = [
+    policy('a').replace('AccessPolicy', 'Accesspolicy'),
+    policy('a').replace(/^kind: .*\n/m, ''),
+    policy('a').replace('name: a', 'name: A_'),
+    policy('a').replace('{ name: a }', '{}'),
+    policy('a')
+      .replace(/^metadata: .*\n/m, '')
+      .replace(/^kind: .*\n/m, ''),
+    'text\n',
+  ];
+  for (const edit of edits) {
+    folder.write('config/a.yaml', documents(policy('a'), policy('b')));
+    await until(() => problems().length === 0, 'the valid version');
+    folder.write('config/a.yaml', documents(edit, policy('b')));
+    await until(() => problems().length === 1, 'the problem');
+    t.strictSame(names(), ['a', 'b'], edit);
+  }
+  folder.write('config/a.yaml', policy('b'));
+  await until(() => problems().length === 0, 'the removal');
+  t.strictSame(names(), ['b']);
+});
+
 t.test('object that kubectl reads differently keeps its version, other kinds are not checked', async (t) => {
   const folder = makeTextFolder(t);
   const deployment = 'apiVersion: apps/v1\nkind: Deployment\nspec: { mode: 0644 }\n';
