@@ -1,4 +1,8 @@
+import { policyDomainPrefix } from '@tollgate/policies/compile/limits';
 import type { CatalogObject, DomainClaim } from './validation.ts';
+
+/** Domains of access policies, which no object may claim. */
+export const isReserved = (domain: string): boolean => domain.startsWith(policyDomainPrefix);
 
 /** Which namespaces may claim which domains: their own name, and below it. */
 export class DomainClaims {
@@ -12,10 +16,11 @@ export class DomainClaims {
   /** An object without a valid version claims nothing. */
   find(namespace: string, domain: string | undefined, isTolerated: boolean): DomainClaim {
     if (domain !== undefined && this.isAllowed(namespace, domain)) return 'allowed';
-    return isTolerated ? 'tolerated' : 'refused';
+    return isTolerated && !(domain !== undefined && isReserved(domain)) ? 'tolerated' : 'refused';
   }
 
   isAllowed(namespace: string, domain: string): boolean {
+    if (isReserved(domain)) return false;
     const names = this.#anyDomainNamespaces;
     return (
       names.has('*') || names.has(namespace) || domain === namespace || domain.startsWith(`${namespace}/`)

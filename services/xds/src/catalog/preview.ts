@@ -4,6 +4,7 @@ import type { CatalogObject, ValidVersion } from './validation.ts';
 import {
   describeAllowed,
   describePrecedence,
+  describeRefusal,
   displayName,
   maxComposite,
   toValidationResult,
@@ -61,7 +62,7 @@ function findMergeProblems(
       return [toProblem('spec.domain', message)];
     }
     case 'refused': {
-      const message = `'${domain}' does not belong to namespace '${object.namespace}': ${describeAllowed(object)}`;
+      const message = `${describeRefusal(object, document)}: ${describeAllowed(object, document)}`;
       return [toProblem('spec.domain', message)];
     }
     case 'merged':

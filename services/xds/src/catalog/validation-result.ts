@@ -1,3 +1,5 @@
+import { policyDomainPrefix } from '@tollgate/policies/compile/limits';
+import { isReserved } from './domain-claims.ts';
 import type { DuplicateRule, MergeResult } from './merge.ts';
 import { type CatalogObject, compareAge, describeGeneration, type ValidVersion } from './validation.ts';
 
@@ -92,14 +94,14 @@ function toAccepted(object: CatalogObject, merge: MergeResult | undefined, alone
   if (merge.type === 'refused')
     return notAccepted(
       'DomainNotAllowed',
-      `${describeRefusal(object, valid)}; nothing of this object is in force: ${describeAllowed(object)}`,
+      `domain ${describeRefusal(object, valid.document)}; nothing of this object is in force: ${describeAllowed(object, valid.document)}`,
     );
   if (merge.duplicates.length > 0)
     return notAccepted('DuplicateKey', describeDuplicates(object, valid, merge));
   const reason = valid.isOnTrial ? 'OnTrial' : 'Accepted';
   const limits = describeLimits(valid, alone);
   if (object.claim !== 'tolerated') return { status: 'True', reason, message: limits };
-  const tolerated = `${describeRefusal(object, valid)}, and stays in force because it was before`;
+  const tolerated = `domain ${describeRefusal(object, valid.document)}, and stays in force because it was before`;
   return {
     status: 'True',
     reason,
@@ -136,11 +138,25 @@ function describeConflict(object: CatalogObject, { document }: ValidVersion, win
   );
 }
 
-const describeRefusal = ({ namespace }: CatalogObject, { document }: ValidVersion): string =>
-  `domain '${document.domain}' does not belong to namespace '${namespace}'`;
+type Claimed = Pick<ValidVersion['document'], 'domain'>;
 
-export const describeAllowed = ({ namespace }: CatalogObject): string =>
-  `use '${namespace}' or '${namespace}/<name>'`;
+export function describeRefusal(
+  { namespace }: Pick<CatalogObject, 'namespace'>,
+  { domain }: Claimed,
+): string {
+  const reason = isReserved(domain)
+    ? 'is reserved for the limits of access policies'
+    : `does not belong to namespace '${namespace}'`;
+  return `'${domain}' ${reason}`;
+}
+
+export const describeAllowed = (
+  { namespace }: Pick<CatalogObject, 'namespace'>,
+  { domain }: Claimed,
+): string =>
+  isReserved(domain)
+    ? `use a domain that does not begin with '${policyDomainPrefix}'`
+    : `use '${namespace}' or '${namespace}/<name>'`;
 
 function describeReservation(
   { document }: ValidVersion,

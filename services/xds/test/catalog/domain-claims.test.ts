@@ -51,6 +51,25 @@ t.test('listed namespaces, or all by *, may claim any domain', async (t) => {
   }
 });
 
+t.test('domains of access policies are reserved in every namespace', async (t) => {
+  for (const names of [[], ['*'], ['shop']]) {
+    const { apply, accepted, preview } = makeCatalog(...names);
+    const object = makeObject('shop/a', { domain: 'policy/shop/orders', ...inForce });
+    const own = makeObject('policy/b', { domain: 'policy/shop/stock' });
+    const { snapshot } = apply(0, replaced(object, own));
+    t.strictSame(getLimits(snapshot), []);
+    for (const id of ['shop/a', 'policy/b'])
+      t.match(accepted(id), {
+        status: 'False',
+        reason: 'DomainNotAllowed',
+        message: /'policy\/shop\/\w+' is reserved for the limits of access policies; .*: use a domain that/,
+      });
+    t.strictSame(preview(makeObject('shop/new', { domain: 'policy/shop/orders' })), [
+      "spec.domain: 'policy/shop/orders' is reserved for the limits of access policies: use a domain that does not begin with 'policy/'",
+    ]);
+  }
+});
+
 t.test('object that bypassed admission takes no domain, and reserves none', async (t) => {
   const { apply, accepted } = makeCatalog();
   const { snapshot } = apply(0, replaced(limiting('evil/a', 1, { createdMs: 1 })));
