@@ -22,7 +22,7 @@ import {
   updateOrganization,
 } from '../organizations/organizations.ts';
 import { requireOrganizations } from '../organizations/requests.ts';
-import { readRole } from '../organizations/roles.ts';
+import { readDomainRole } from '../organizations/roles.ts';
 import type { OrganizationFilter } from '../organizations/store.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
@@ -105,12 +105,17 @@ export const addAdminOrganizationRoutes: AddRoutes<OrganizationsContext> = (api,
     const change = await readAdminRequest(request, context);
     const id = uuidParameter(request.params, 'organization_id');
     const input = toInput(context, request.body);
-    return reply.send(toOrganizationJson(await updateOrganization(context, id, { ...change, input })));
+    return reply.send(
+      toOrganizationJson(await updateOrganization(context, id, { ...change, own: undefined, input })),
+    );
   });
 
   api.delete(one, { schema: { params }, onRequest }, async (request, reply) => {
     const change = await readAdminRequest(request, context);
-    await deleteOrganization(context, uuidParameter(request.params, 'organization_id'), change);
+    await deleteOrganization(context, uuidParameter(request.params, 'organization_id'), {
+      ...change,
+      own: undefined,
+    });
     return reply.code(204).send();
   });
 };
@@ -184,6 +189,6 @@ function toInput({ settings }: OrganizationsContext, given: Static<typeof change
     // Parsed from JSON.
     limit: given.limit as Json | undefined,
     metadata: given.metadata as JsonObject | undefined,
-    domainRole: typeof domainRole === 'string' ? readRole(settings, domainRole) : domainRole,
+    domainRole: typeof domainRole === 'string' ? readDomainRole(settings, domainRole) : domainRole,
   };
 }

@@ -84,7 +84,7 @@ export const setOrgCommand = forOrganization(async (context, { id }, { flags }) 
   if (plan === undefined && limit === undefined)
     throw new CommandError('either --plan or --limit is required');
   const input: OrganizationInput = { plan, ...(limit !== undefined && { limit: parseLimit(limit) }) };
-  const organization = await updateOrganization(context, id, { ...request(), input });
+  const organization = await updateOrganization(context, id, { ...request(), own: undefined, input });
   return JSON.stringify(toOrganizationJson(organization), null, 2);
 });
 
@@ -120,6 +120,6 @@ export const removeMemberCommand = forOrganization(
 
 /** `orgs delete` */
 export const deleteOrgCommand = forOrganization(async (context, { id }) => {
-  await deleteOrganization(context, id, request());
+  await deleteOrganization(context, id, { ...request(), own: undefined });
   return `${id} is deleted`;
 });

@@ -17,11 +17,17 @@ export type DomainsContext = OrganizationsContext & { readonly store: { readonly
 /** A host name with at least one dot. */
 const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
 
+/** Providers of mail: an address there does not say whom its user works for. */
+const mailProviders =
+  /^(?:(?:gmail|googlemail|outlook|hotmail|live|msn|yahoo|icloud|me|aol|protonmail)\.com|proton\.me|(?:gmx|web)\.[a-z]+|(?:mail|yandex)\.(?:com|ru)|qq\.com|163\.com)$/;
+
 /** @throws AppError `validation_failed` */
 function readDomain(text: string): string {
   const domain = text.toLowerCase();
   if (!domainForm.test(domain))
     throw errors.validation_failed({ message: 'domain must be a host name such as example.com' });
+  if (mailProviders.test(domain))
+    throw errors.validation_failed({ message: `${domain} is a domain of a mail provider` });
   return domain;
 }
 
@@ -59,13 +65,13 @@ export async function removeDomain(
 
 /**
  * Organizations that a user may join by the domain of their confirmed email. With autoconfirm, an
- * address proves nothing.
+ * address proves nothing; that of an SSO user is what their identity provider asserts.
  */
 export async function listJoinable(
   { store, settings }: DomainsContext,
-  { id, email, emailConfirmedAt }: User,
+  { id, email, emailConfirmedAt, isSsoUser }: User,
 ): Promise<readonly Organization[]> {
-  if (settings.mailerAutoconfirm || emailConfirmedAt === undefined || email === '') return [];
+  if (settings.mailerAutoconfirm || isSsoUser || emailConfirmedAt === undefined || email === '') return [];
   return store.domains.listJoinable(email.slice(email.lastIndexOf('@') + 1).toLowerCase(), id);
 }
 

@@ -7,6 +7,7 @@ import { randomDigestedToken, toStoredForm } from '../keys/secrets.ts';
 import { enforceMessageQuota } from '../messages/quotas.ts';
 import type { MessagesContext } from '../messages/send.ts';
 import { toMailType } from '../messages/smtp.ts';
+import { getUser } from '../users/save-user.ts';
 import { readEmail, toUserJson, type User } from '../users/user.ts';
 import { checkNewMember } from './hooks.ts';
 import type { Invitation, InvitationStore } from './invitation-store.ts';
@@ -225,6 +226,9 @@ export async function acceptInvitation(
     context,
     { ...change, organizationId: organization.id, user, role },
     async (transaction) => {
+      // The inviter or the address of the user may have changed while the hook was called.
+      const current = await getUser(transaction, user.id);
+      await openInvitation({ ...context, store: transaction }, { user: current, token }, nowMs);
       if (!(await transaction.invitations.take(toStoredForm(token), new Date(nowMs))))
         throw errors.invitation_not_found();
     },

@@ -6,6 +6,7 @@ import { checkNewMember } from './hooks.ts';
 import {
   type Change,
   getOrganization,
+  lockForChange,
   type OrganizationsContext,
   organizationAudit,
 } from './organizations.ts';
@@ -79,15 +80,16 @@ export async function changeRole(
     organizationId: id,
     userId,
     role: wanted,
-    own,
+    own: given,
     ...change
   }: MemberChange & { readonly role: string | undefined },
 ): Promise<Member> {
   const role = readRole(settings, wanted);
   const at = new Date(change.metadata.nowMs);
   return store.transaction(async ({ organizations }) => {
-    const organization = await organizations.lock(id);
-    if (organization === undefined) throw errors.organization_not_found();
+    const { organization, own } = await lockForChange({ organizations, settings }, id, {
+      ...{ own: given, actor: change.actor, permission: 'members:write' },
+    });
     const before = await getMember({ organizations }, id, userId);
     if (own !== undefined) for (const each of [before.role, role]) requireMaySetRole(settings, own, each);
     await keepAnOwner({ organizations }, { id, userId, role, at });
@@ -106,12 +108,14 @@ export async function changeRole(
  */
 export async function removeMember(
   { store, settings }: OrganizationsContext,
-  { organizationId: id, userId, own, ...change }: MemberChange,
+  { organizationId: id, userId, own: given, ...change }: MemberChange,
 ): Promise<void> {
   const at = new Date(change.metadata.nowMs);
   await store.transaction(async ({ organizations }) => {
-    const organization = await organizations.lock(id);
-    if (organization === undefined) throw errors.organization_not_found();
+    const { organization, own } = await lockForChange({ organizations, settings }, id, {
+      ...{ own: given, actor: change.actor },
+      permission: change.actor.id === userId ? undefined : 'members:write',
+    });
     const { role } = await getMember({ organizations }, id, userId);
     if (own !== undefined && change.actor.id !== userId) requireMaySetRole(settings, own, role);
     await keepAnOwner({ organizations }, { id, userId, role: undefined, at });

@@ -48,7 +48,8 @@ const maxNameChars = 100;
 export function readOrganizationName(name = ''): string {
   const trimmed = name.trim();
   // The name is in invitations, which must not advertise other sites.
-  const isInvalid = trimmed === '' || trimmed.length > maxNameChars || /\p{Cc}|:\/\/|\bwww\./iu.test(trimmed);
+  const forbidden = /\p{Cc}|\p{Cf}|:\/\/|\bwww\.|[\p{L}\p{N}]\.\p{L}{2,}\//iu;
+  const isInvalid = trimmed === '' || trimmed.length > maxNameChars || forbidden.test(trimmed);
   if (isInvalid)
     throw errors.validation_failed({
       message: `name must have 1 to ${maxNameChars} characters, without control characters and URLs`,

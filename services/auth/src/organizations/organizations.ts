@@ -134,13 +134,14 @@ function merge(before: Organization, input: OrganizationInput, at: Date): Organi
  * @throws AppError `organization_not_found`, `organization_slug_exists`, `validation_failed`
  */
 export async function updateOrganization(
-  { store }: OrganizationsContext,
+  { store, settings }: OrganizationsContext,
   id: string,
-  { input, ...change }: Change & { readonly input: OrganizationInput },
+  { input, own, ...change }: Change & { readonly input: OrganizationInput; readonly own: string | undefined },
 ): Promise<Organization> {
   return store.transaction(async ({ organizations }) => {
-    const before = await organizations.lock(id);
-    if (before === undefined) throw errors.organization_not_found();
+    const { organization: before } = await lockForChange({ organizations, settings }, id, {
+      ...{ own, actor: change.actor, permission: 'organization:update' },
+    });
     const organization = merge(before, input, new Date(change.metadata.nowMs));
     const audit = organizationAudit(
       'organization_modified',
@@ -148,7 +149,8 @@ export async function updateOrganization(
       change,
       describeChanges(changedFields(before, organization)),
     );
-    if (!(await organizations.update(organization, audit))) throw errors.organization_slug_exists();
+    if (!(await organizations.update(organization, { before, audit })))
+      throw errors.organization_slug_exists();
     return organization;
   });
 }
@@ -164,13 +166,14 @@ function changedFields(before: Organization, after: Organization) {
 
 /** @throws AppError `organization_not_found` */
 export async function deleteOrganization(
-  { store }: OrganizationsContext,
+  { store, settings }: OrganizationsContext,
   id: string,
-  change: Change,
+  { own, ...change }: Change & { readonly own: string | undefined },
 ): Promise<void> {
   await store.transaction(async ({ organizations }) => {
-    const organization = await organizations.lock(id);
-    if (organization === undefined) throw errors.organization_not_found();
+    const { organization } = await lockForChange({ organizations, settings }, id, {
+      ...{ own, actor: change.actor, permission: 'organization:delete' },
+    });
     await organizations.delete(id, organizationAudit('organization_deleted', organization, change));
   });
 }
@@ -200,11 +203,52 @@ export async function requireMembership(
   const membership = await store.organizations.findMembership(id, user.id);
   if (membership === undefined) throw errors.organization_not_found();
   if (permission === 'organization:read') return membership;
-  if (!isPermitted(settings, membership.role, permission))
-    throw errors.organization_permission_denied({
-      message: `The role ${membership.role} does not permit this: it lacks ${permission}`,
-    });
+  requirePermission(settings, membership.role, permission);
   if (!permission.endsWith(':read'))
     requireSecondFactor(user, session, { message: 'AAL2 required to change an organization' });
   return membership;
+}
+
+/** @throws AppError `organization_permission_denied` */
+function requirePermission(
+  settings: OrganizationsContext['settings'],
+  role: string,
+  permission: OrganizationPermission,
+): void {
+  if (!isPermitted(settings, role, permission))
+    throw errors.organization_permission_denied({
+      message: `The role ${role} does not permit this: it lacks ${permission}`,
+    });
+}
+
+/**
+ * Locks an organization for a change, and reads the role of the member who makes it again, because
+ * it may have ended since the request was authorized. Administrators have no role: `own` is undefined.
+ *
+ * @throws AppError `organization_not_found`, `organization_permission_denied`
+ */
+export async function lockForChange(
+  {
+    organizations,
+    settings,
+  }: { readonly organizations: OrganizationStore; readonly settings: OrganizationsContext['settings'] },
+  id: string,
+  {
+    own,
+    actor,
+    permission,
+  }: {
+    readonly own: string | undefined;
+    readonly actor: AuditActor;
+    /** Undefined: each member may make the change. */
+    readonly permission: OrganizationPermission | undefined;
+  },
+): Promise<{ readonly organization: Organization; readonly own: string | undefined }> {
+  const organization = await organizations.lock(id);
+  if (organization === undefined) throw errors.organization_not_found();
+  if (own === undefined) return { organization, own };
+  const current = await organizations.findMembership(id, actor.id);
+  if (current === undefined) throw errors.organization_not_found();
+  if (permission !== undefined) requirePermission(settings, current.role, permission);
+  return { organization, own: current.role };
 }

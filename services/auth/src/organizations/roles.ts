@@ -43,3 +43,9 @@ export function readRole({ organizationsRoles }: RoleSettings, role = ''): strin
   const known = Object.keys(organizationsRoles).join(', ');
   throw errors.validation_failed({ message: `role must be one of ${known}` });
 }
+
+/** The role of users who join by domain. @throws AppError `validation_failed` */
+export function readDomainRole(settings: RoleSettings, role: string): string {
+  if (role === 'owner') throw errors.validation_failed({ message: 'domain_role must not be owner' });
+  return readRole(settings, role);
+}

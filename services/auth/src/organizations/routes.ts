@@ -59,14 +59,14 @@ export const addOrganizationRoutes: AddRoutes<DomainsContext> = (api, context) =
   api.patch(path, { schema: { params, body: organizationBody }, onRequest }, async (request, reply) => {
     const member = await readMemberRequest(request, context, 'organization:update');
     const { name, slug } = request.body;
-    const change = { ...member, input: { name, slug } };
+    const change = { ...member, own: member.role, input: { name, slug } };
     const organization = await updateOrganization(context, member.organization.id, change);
     return reply.send(toMembershipJson({ ...member, organization }));
   });
 
   api.delete(path, { schema: { params }, onRequest }, async (request, reply) => {
     const member = await readMemberRequest(request, context, 'organization:delete');
-    await deleteOrganization(context, member.organization.id, member);
+    await deleteOrganization(context, member.organization.id, { ...member, own: member.role });
     return reply.code(204).send();
   });
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import { isUniqueViolation, type Queryable } from '../db/connection.ts';
@@ -192,11 +193,11 @@ const organizationListing: Listing<OrganizationFilter, typeof listedRow> = {
 /** Organizations, their members, and which of them are active in sessions. */
 export class OrganizationStore {
   readonly #sql: Queryable;
-  readonly #onChange: ((userIds: readonly string[]) => void) | undefined;
+  readonly #onChange: ((ids: readonly string[]) => void) | undefined;
   readonly #lister: Lister<OrganizationFilter, typeof listedRow>;
 
-  /** @param onChange called with members whose identity at the gateway has changed */
-  constructor(sql: Queryable, onChange?: (userIds: readonly string[]) => void) {
+  /** @param onChange called with members and organizations whose identity at the gateway has changed */
+  constructor(sql: Queryable, onChange?: (ids: readonly string[]) => void) {
     this.#sql = sql;
     this.#onChange = onChange;
     this.#lister = new Lister(sql, organizationListing);
@@ -231,21 +232,25 @@ export class OrganizationStore {
   }
 
   /** Returns false if the slug is taken. Requires a lock. */
-  async update(organization: Organization, audit: AuditEntry): Promise<boolean> {
+  async update(
+    organization: Organization,
+    { before, audit }: { readonly before: Organization; readonly audit: AuditEntry },
+  ): Promise<boolean> {
     try {
       await update.run(this.#sql, { ...toValues(organization), at: organization.updatedAt, audit });
     } catch (error) {
       if (isUniqueViolation(error)) return false;
       throw error;
     }
-    await this.#notify(organization.id);
+    if (organization.plan !== before.plan || !isDeepStrictEqual(organization.limit, before.limit))
+      await this.#notify(organization.id);
     return true;
   }
 
   async delete(id: string, audit: AuditEntry): Promise<boolean> {
     const members = this.#onChange === undefined ? [] : await listMembers.run(this.#sql, { id });
     const isDeleted = await deleteOrganization.matches(this.#sql, { id, audit });
-    this.#onChange?.(members.map(({ user_id }) => user_id));
+    this.#onChange?.([id, ...members.map(({ user_id }) => user_id)]);
     return isDeleted;
   }
 
@@ -327,7 +332,8 @@ export class OrganizationStore {
 
   async #notify(id: string): Promise<void> {
     if (this.#onChange === undefined) return;
-    this.#onChange((await listMembers.run(this.#sql, { id })).map(({ user_id }) => user_id));
+    const members = await listMembers.run(this.#sql, { id });
+    this.#onChange([id, ...members.map(({ user_id }) => user_id)]);
   }
 }
 

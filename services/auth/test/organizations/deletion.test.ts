@@ -76,6 +76,28 @@ for (const [what, remove] of Object.entries(deletions))
     t.equal((await server.call('DELETE', `/organizations/${id}`, { token })).status, 204);
   });
 
+t.test('a program without rights on organizations soft-deletes a user', async (t) => {
+  const { sql, ada, bob, members } = await start(t);
+  // Roles belong to the server, not to the database.
+  await sql`create role soft_deleter`;
+  t.teardown(async () => {
+    await sql`reset role`;
+    await sql`drop owned by soft_deleter`;
+    await sql`drop role soft_deleter`;
+  });
+  await sql`grant usage on schema auth to soft_deleter`;
+  await sql`grant select, update on auth.users to soft_deleter`;
+  await sql`set role soft_deleter`;
+  await sql`update auth.users set deleted_at = now() where id = ${ada.userId}`;
+  await sql`create temporary table own (id uuid)`;
+  await t.rejects(
+    sql`create trigger own after insert on own for each row execute function auth.end_memberships()`,
+    { code: '42501' },
+    'nobody else makes triggers of the function',
+  );
+  t.same(await members(), [bob.userId]);
+});
+
 t.test('invitations of a deleted user are void', async (t) => {
   const { server, sql, ada, bob, id } = await start(t);
   await putMember(server, id, { user: bob, role: 'owner' });

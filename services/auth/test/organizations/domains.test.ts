@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, signedIn, startAuthServer } from '../helpers/auth-server.ts';
@@ -62,6 +63,25 @@ t.test('users of other domains, and of unconfirmed addresses, cannot join', asyn
     t.match(await join(eve), notFound, email);
     t.match(await join(eve, randomUUID()), notFound, email);
   }
+});
+
+t.test('an identity provider that asserts an address does not make its users members', async (t) => {
+  const { server, administer, join, joinable } = await start(t);
+  await administer('PUT', '', { domain_role: 'member' });
+  const eve = await addUser(server, 'eve@acme.example');
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  await sql`update auth.users set is_sso_user = true where id = ${eve.userId}`;
+  t.same(await joinable(eve), []);
+  t.match(await join(eve), notFound);
+});
+
+t.test('domains of mail providers, and the role owner, are refused', async (t) => {
+  const { administer } = await start(t);
+  for (const domain of ['gmail.com', 'GMX.de', 'gmx.net', 'Outlook.com', 'proton.me'])
+    t.match(await administer('PUT', `/domains/${domain}`), { status: 400 }, domain);
+  t.equal((await administer('PUT', '/domains/gmx.acme.example')).status, 200);
+  t.match(await administer('PUT', '', { domain_role: 'owner' }), { status: 400 });
 });
 
 t.test('with autoconfirm, addresses prove nothing', async (t) => {

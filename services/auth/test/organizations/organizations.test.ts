@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import t from 'tap';
+import { auditEntry } from '../../src/audit/audit-log.ts';
+import { connect } from '../../src/db/connection.ts';
+import { OrganizationStore } from '../../src/organizations/store.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import {
@@ -188,4 +191,43 @@ t.test('with ORGANIZATIONS_CREATE=admin only administrators create organizations
     status: 403,
     body: { error_code: 'organization_permission_denied' },
   });
+});
+
+t.test('names that mail programs show otherwise, or make links of, are refused', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const { accessToken: token } = await signUpAs(server, 'ada');
+  for (const name of ['Acme \u202Eknab', 'Win at bit.ly/x', 'www.acme.example'])
+    t.match(await server.call('POST', '/organizations', { token, body: { name } }), { status: 400 }, name);
+  for (const name of ['acme.example', 'R&D / Sales', 'A/S Acme'])
+    t.equal((await server.call('POST', '/organizations', { token, body: { name } })).status, 201, name);
+});
+
+t.test('only changes of plan and limit, and deletions, are changes at the gateway', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const ada = await signUpAs(server, 'ada');
+  const id = await createOrganization(server, ada);
+  const sql = connect({ databaseUrl: server.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  const changed: (readonly string[])[] = [];
+  const store = new OrganizationStore(sql, (ids) => changed.push(ids));
+  const before = await store.find(id);
+  if (before === undefined) throw new Error('no organization');
+  const actor = { id: ada.userId, email: '', phone: '', userMetadata: {} };
+  const audit = auditEntry(actor, 'organization_modified', {
+    metadata: { nowMs: Date.UTC(2026, 0), clientAddress: '' },
+  });
+  const limit = { requests_per_unit: 5, unit: 'day' };
+  await store.update({ ...before, name: 'Other' }, { before, audit });
+  t.same(changed, [], 'a name');
+  for (const after of [
+    { ...before, plan: 'pro' },
+    { ...before, limit },
+  ]) {
+    await store.update(after, { before, audit });
+    t.same(changed.splice(0), [[id, ada.userId]]);
+    await store.update(structuredClone(after), { before: after, audit });
+    t.same(changed, [], 'the same');
+  }
+  await store.delete(id, audit);
+  t.same(changed, [[id, ada.userId]], 'a deletion');
 });
