@@ -22,7 +22,8 @@ export interface AdsClientOptions {
 }
 
 export interface AdsClientContext {
-  readonly random: () => number;
+  /** For delays. Default: that of the process. */
+  readonly random?: (() => number) | undefined;
   readonly logger: Logger;
   /** Called when the first response of a stream was handled, and when the stream ends. */
   readonly onConnected: (connected: boolean) => void;

@@ -26,7 +26,7 @@ export class ReconnectBackoff {
   readonly #growing: (attempt: number) => number;
   #growingPauses = 0;
 
-  constructor(options: ReconnectBackoffOptions, random: () => number) {
+  constructor(options: ReconnectBackoffOptions, random: (() => number) | undefined) {
     const { connectRetryMs, initialMs, maxMs, jitter } = options;
     this.#short = backoffDelays({
       initialMs: connectRetryMs,

@@ -283,7 +283,6 @@ async function createExtAuthz(
       : new PolicySource({
           settings,
           logger,
-          random: Math.random,
           health: health.component('access policies', { healthy: false }),
           metrics: registry && new PolicyMetrics(registry),
           tlsMetrics,

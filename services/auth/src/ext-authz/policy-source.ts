@@ -30,7 +30,6 @@ interface PolicySourceOptions {
     | 'extAuthzPolicyServerNodeId'
   >;
   readonly logger: Logger;
-  readonly random: () => number;
   /** Healthy once there are policies. */
   readonly health: HealthComponent;
   /** Both are undefined if metrics are off. */
@@ -51,7 +50,7 @@ export class PolicySource {
   readonly #logger: Logger;
   #following: Promise<void> = Promise.resolve();
 
-  constructor({ settings, logger, random, health, metrics, tlsMetrics }: PolicySourceOptions) {
+  constructor({ settings, logger, health, metrics, tlsMetrics }: PolicySourceOptions) {
     const { extAuthzPolicyServerToken: token } = settings;
     this.#logger = logger;
     this.#subscriber = new PolicySubscriber({ logger, health, metrics });
@@ -76,7 +75,6 @@ export class PolicySource {
         maxMessageSetting: policySettings.extAuthzPolicyServer.env,
       },
       {
-        random,
         logger,
         onConnected: (connected) => metrics?.setConnected(connected),
         onCertificate: (validity) => tlsMetrics?.setValidity('policy_client', validity),
