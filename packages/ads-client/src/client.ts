@@ -22,7 +22,7 @@ export interface AdsClientOptions {
 }
 
 export interface AdsClientContext {
-  /** For delays. Default: that of the process. */
+  /** Draws the jitter of delays. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
   readonly logger: Logger;
   /** Called when the first response of a stream was handled, and when the stream ends. */

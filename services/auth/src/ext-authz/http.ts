@@ -36,7 +36,7 @@ interface HttpChecks {
   readonly wantedHeaders?: () => WantedHeaders;
   /** Whether the gateway sends method and path in `X-Forwarded-Method` and `X-Forwarded-Uri`. */
   readonly forwarded: boolean;
-  /** Whether such a gateway must send `X-Forwarded-Host`, because policies are by host. Default no. */
+  /** Whether such a gateway must send `X-Forwarded-Host`: policies are by host. Default no. */
   readonly needsHost?: boolean;
 }
 

@@ -17,7 +17,7 @@ export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-be
 /** Assertions are made for one request. */
 const maxLifetimeSeconds = 5 * 60;
 const clockToleranceSeconds = 30;
-/** The same for each use of a `jti`: a spacing that shrinks with the life would end before it. */
+/** A constant: a spacing that shrinks with the life of an assertion would end before it. */
 const spacingMs = (maxLifetimeSeconds + clockToleranceSeconds) * 1000;
 const maxIdChars = 255;
 

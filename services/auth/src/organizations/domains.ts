@@ -17,7 +17,7 @@ export type DomainsContext = OrganizationsContext & { readonly store: { readonly
 /** A host name with at least one dot. */
 const domainForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
 
-/** Providers of mail: an address there does not say whom its user works for. */
+/** Providers of mail: an address there does not tell the employer of its user. */
 const mailProviders =
   /^(?:(?:gmail|googlemail|outlook|hotmail|live|msn|yahoo|icloud|me|aol|protonmail)\.com|proton\.me|(?:gmx|web)\.[a-z]+|(?:mail|yandex)\.(?:com|ru)|qq\.com|163\.com)$/;
 

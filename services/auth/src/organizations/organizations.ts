@@ -223,7 +223,8 @@ function requirePermission(
 
 /**
  * Locks an organization for a change, and reads the role of the member who makes it again, because
- * it may have ended since the request was authorized. Administrators have no role: `own` is undefined.
+ * it may have ended since the request was authorized. `own` is undefined for administrators, who
+ * have no role.
  *
  * @throws AppError `organization_not_found`, `organization_permission_denied`
  */

@@ -196,7 +196,7 @@ export class OrganizationStore {
   readonly #onChange: ((ids: readonly string[]) => void) | undefined;
   readonly #lister: Lister<OrganizationFilter, typeof listedRow>;
 
-  /** @param onChange called with members and organizations whose identity at the gateway has changed */
+  /** @param onChange called with members and organizations that the gateway must read again */
   constructor(sql: Queryable, onChange?: (ids: readonly string[]) => void) {
     this.#sql = sql;
     this.#onChange = onChange;

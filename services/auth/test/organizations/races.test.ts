@@ -72,7 +72,7 @@ t.test('an owner who was removed meanwhile changes nothing', async (t) => {
     }
 });
 
-t.test('an invitation that ends while it is accepted makes nobody a member', async (t) => {
+t.test('an invitation that ends while it is accepted adds no member', async (t) => {
   const { server, smtp } = await startMailingServer(t, { ...withOrganizations, MAILER_AUTOCONFIRM: 'true' });
   const [ada, bob] = [await signUpAs(server, 'ada'), await signUpAs(server, 'bob')];
   const id = await createOrganization(server, ada);

@@ -255,8 +255,9 @@ export class FolderContents {
 }
 
 /**
- * An invalid manifest keeps the previous version of its object. One that cannot be identified may be
- * any policy of the file: all that are missing stay, because without its policy a host may be open.
+ * An invalid manifest keeps the previous version of its object. One that cannot be identified may
+ * be any policy of the file: all that are missing stay, because without its policy a host may be
+ * open.
  */
 function classify(
   manifests: readonly Manifest[],

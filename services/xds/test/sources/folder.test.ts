@@ -216,7 +216,7 @@ t.test('a policy stays while its manifest cannot be identified', async (t) => {
   const { last, problems, until } = await follow(t, folder);
   const names = () => (last().policies ?? []).map(({ name }) => name).toSorted();
   const edits = [
-    policy('a').replace('AccessPolicy', 'Accesspolicy'),
+    policy('a').replace('AccessPolicy', 'AccessPolice'),
     policy('a').replace(/^kind: .*\n/m, ''),
     policy('a').replace('name: a', 'name: A_'),
     policy('a').replace('{ name: a }', '{}'),
