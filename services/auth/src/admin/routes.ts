@@ -146,7 +146,8 @@ export const addAdminSessionRoutes: AddRoutes<AdminContext> = (api, context) => 
   api.delete(path, { schema: { params: userParams } }, async (request, reply) => {
     const adminRequest = await readAdminRequest(request, context);
     const userId = uuidParameter(request.params, 'user_id');
-    await getUser(context.store, userId);
+    const user = await getUser(context.store, userId);
+    checkRoles(adminRequest, [user.role], context.settings);
     const target = { userId, sessionId: undefined };
     await context.store.sessions.end('global', target, logoutEntry(userId, adminRequest));
     return reply.send({});
@@ -156,22 +157,23 @@ export const addAdminSessionRoutes: AddRoutes<AdminContext> = (api, context) => 
     const adminRequest = await readAdminRequest(request, context);
     const userId = uuidParameter(request.params, 'user_id');
     const sessionId = uuidParameter(request.params, 'session_id');
-    await endUserSession(context.store, { userId, sessionId }, adminRequest);
+    await endUserSession(context, { userId, sessionId }, adminRequest);
     return reply.send({});
   });
 };
 
 /** @throws AppError `user_not_found`, `session_not_found` (404). */
 async function endUserSession(
-  { sessions }: AdminContext['store'],
+  { store, settings }: AdminContext,
   { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
   request: AdminRequest,
 ): Promise<void> {
-  const found = await sessions.findWithUser(userId, sessionId);
+  const found = await store.sessions.findWithUser(userId, sessionId);
   if (found === undefined) throw errors.user_not_found();
+  checkRoles(request, [found.user.role], settings);
   if (found.session === undefined)
     throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
-  await sessions.end('local', { userId, sessionId }, logoutEntry(userId, request));
+  await store.sessions.end('local', { userId, sessionId }, logoutEntry(userId, request));
 }
 
 function logoutEntry(userId: string, { actor, metadata }: AdminRequest) {

@@ -113,7 +113,7 @@ export const addAdminUserRoutes: AddRoutes<AdminContext> = (api, context) => {
     const adminRequest = await readAdminRequest(request, context);
     const id = uuidParameter(request.params, 'user_id');
     const soft = request.body.should_soft_delete ?? false;
-    await deleteUser(store, { id, soft }, adminRequest);
+    await deleteUser(context, { id, soft }, adminRequest);
     return reply.send({});
   });
 };

@@ -23,13 +23,15 @@ import {
 
 export type AdminContext = MfaContext & { readonly store: { readonly imports: ImportStore } };
 
-/** @throws AppError `user_not_found`. */
+/** @throws AppError `user_not_found`, `insufficient_scope` */
 export async function deleteUser(
-  store: AdminContext['store'],
+  { store, settings }: Pick<AdminContext, 'store' | 'settings'>,
   { id, soft }: { readonly id: string; readonly soft: boolean },
   request: AdminRequest,
 ): Promise<void> {
-  const audit = userAuditEntry(request, 'user_deleted', await getUser(store, id));
+  const user = await getUser(store, id);
+  checkRoles(request, [user.role], settings);
+  const audit = userAuditEntry(request, 'user_deleted', user);
   const isDeleted = soft
     ? await store.users.softDelete(id, { at: new Date(request.metadata.nowMs), audit })
     : await store.users.delete(id, audit);

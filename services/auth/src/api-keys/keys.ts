@@ -12,6 +12,7 @@ import type { SessionsContext } from '../sessions/issue.ts';
 import { type ApiKey, type KeyOwner, toColumns } from './api-key.ts';
 import { type KeyInput, type KeyValues, newKeyValues, readKeyInput } from './input.ts';
 import { createKey, digestKey } from './key-format.ts';
+import { checkGivenRights, checkNotItself } from './rights.ts';
 import { isAtMost } from './role.ts';
 import type { ApiKeyStore } from './store.ts';
 
@@ -59,7 +60,7 @@ export async function createApiKey(
 ): Promise<IssuedKey> {
   const { nowMs } = request.metadata;
   const values = readKeyInput(input, newKeyValues, nowMs);
-  checkScopes(request, values.admin_scopes);
+  await checkGivenRights(context, request, { ...values, ...toColumns(owner) });
   await checkRole(context, values.role, owner.userId);
   const { key, text } = issueKey(context, { ...values, ...toColumns(owner), rotated_from: null }, request);
   const audit = keyAudit('api_key_created', key, request);
@@ -123,7 +124,9 @@ export async function updateApiKey(
 ): Promise<ApiKey> {
   const { nowMs } = request.metadata;
   const values = readKeyInput(input, before, nowMs);
-  checkScopes(request, [...before.admin_scopes, ...values.admin_scopes]);
+  checkNotItself(request, before);
+  checkScopes(request, before.admin_scopes);
+  await checkGivenRights(context, request, { ...before, ...values });
   if (values.role !== before.role) await checkRole(context, values.role, before.user_id);
   const changes = describeChanges(
     Object.entries(values).map(([name, after]) => ({
@@ -157,13 +160,14 @@ export async function rotateApiKey(
   }: { readonly old: ApiKey; readonly grace?: string | undefined; readonly maxKeys?: number },
   request: AdminRequest,
 ): Promise<IssuedKey> {
-  checkScopes(request, old.admin_scopes);
+  checkNotItself(request, old);
   const { nowMs } = request.metadata;
   const graceMs = grace === '' ? 0 : parseDuration(grace);
   if (graceMs === undefined || graceMs < 0 || graceMs > maxGraceMs)
     throw errors.validation_failed({ message: 'grace must be a duration such as 24h, at most 720h' });
   const { expires_at: expiry, created_at: createdAt } = old;
   const expires_at = expiry && new Date(nowMs + expiry.getTime() - createdAt.getTime());
+  await checkGivenRights(context, request, { ...old, expires_at });
   const { key, text } = issueKey(context, { ...old, expires_at, rotated_from: old.id }, request);
   const audit = keyAudit('api_key_rotated', key, request, { rotated_from: old.id, grace: grace || '0s' });
   const isRotated = await context.store.transaction(async ({ apiKeys }) => {

@@ -26,6 +26,7 @@ import {
   rotateApiKey,
   updateApiKey,
 } from './keys.ts';
+import { requireOwnRights } from './rights.ts';
 
 const texts = Type.Optional(Type.Array(Type.String()));
 const ownKeyBody = body({
@@ -79,6 +80,7 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.patch(one, { schema: { params, body: ownKeyBody }, bodyLimit }, async (request, reply) => {
     const { user, request: ownRequest } = await authenticateForChange(request, context);
     const before = await getOwnKey(context, user, request.params);
+    requireOwnRights(before, { user, settings, nowMs: ownRequest.metadata.nowMs });
     const change = { input: readOwnInput(request.body, settings), request: ownRequest };
     return reply.send(toOwnKeyJson(await updateApiKey(context, before, change)));
   });
@@ -96,6 +98,7 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.post(`${one}/rotate`, rotation, async (request, reply) => {
     const { user, request: ownRequest } = await authenticateForChange(request, context);
     const old = await getOwnKey(context, user, request.params);
+    requireOwnRights(old, { user, settings, nowMs: ownRequest.metadata.nowMs });
     const { grace } = request.body;
     const { key, text } = await rotateApiKey(context, { old, grace, maxKeys }, ownRequest);
     return reply.code(201).send({ ...toOwnKeyJson(key), key: text });

@@ -22,7 +22,7 @@ export const createUserCommand: Command = async ({ environmentFiles, args: [emai
 export const deleteUserCommand: Command = async ({ environmentFiles, args: [user = ''], flags }) => {
   await withContext(environmentFiles, async (context) => {
     const { id } = await findUser(context, user, flags.aud);
-    await deleteUser(context.store, { id, soft: false }, { actor: operator, metadata: metadataNow() });
+    await deleteUser(context, { id, soft: false }, { actor: operator, metadata: metadataNow() });
     return id;
   });
 };

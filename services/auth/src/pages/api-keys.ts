@@ -2,6 +2,7 @@ import { type Html, html } from '@tollgate/kit/html';
 import { isUuid } from '@tollgate/kit/text';
 import type { ApiKey } from '../api-keys/api-key.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from '../api-keys/keys.ts';
+import { requireOwnRights } from '../api-keys/rights.ts';
 import { requireKeyAssurance, requireSelfService } from '../api-keys/routes.ts';
 import { errors } from '../errors.ts';
 import type { User } from '../users/user.ts';
@@ -67,7 +68,7 @@ export const apiKeyPage: PageDefinition = {
           )
         : await rotateApiKey(
             context,
-            { old: await getOwnKey(visit, owner, rotated), grace, maxKeys },
+            { old: await getRotatedKey(visit, owner, rotated), grace, maxKeys },
             request,
           );
     return sendView(visit, viewKey(visit, text));
@@ -124,5 +125,13 @@ export async function endApiKey(visit: Visit, owner: Owner): Promise<'api-key'> 
 async function getOwnKey({ context }: Visit, { user }: Owner, id: string): Promise<ApiKey> {
   const key = isUuid(id) ? await context.store.apiKeys.find(id.toLowerCase()) : undefined;
   if (key?.user_id !== user.id) throw errors.api_key_not_found();
+  return key;
+}
+
+/** @throws AppError `api_key_not_found`, `not_admin` */
+async function getRotatedKey(visit: Visit, owner: Owner, id: string): Promise<ApiKey> {
+  const key = await getOwnKey(visit, owner, id);
+  const { context, metadata } = visit;
+  requireOwnRights(key, { user: owner.user, settings: context.settings, nowMs: metadata.nowMs });
   return key;
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalText, uuidParameter } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { readAdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
+import { checkRoles, readAdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
 import { getUser } from '../users/save-user.ts';
@@ -116,6 +116,7 @@ export const addPasskeyManagementRoutes: AddRoutes<PasskeysContext> = (api, cont
     async (request, reply) => {
       const adminRequest = await readAdminRequest(request, context);
       const user = await getUser(store, uuidParameter(request.params, 'user_id'));
+      checkRoles(adminRequest, [user.role], context.settings);
       const id = uuidParameter(request.params, 'passkey_id');
       const audit = userAuditEntry(adminRequest, 'passkey_deleted', user, { passkey_id: id });
       await removePasskey(context, { user, id }, audit);

@@ -131,7 +131,8 @@ t.test('a key cannot give itself or another key more than it has', async (t) => 
   });
   const more = { name: 'more', admin_scopes: ['keys:write', 'users:read'] };
   t.match(await call('POST', '/admin/api-keys', more), lacks('users:read'));
-  t.match(await call('PUT', `/admin/api-keys/${writer.id}`, more), lacks('users:read'));
+  const itself = { status: 403, body: { error_code: 'insufficient_scope' } };
+  t.match(await call('PUT', `/admin/api-keys/${writer.id}`, more), itself);
   t.match(await call('PUT', `/admin/api-keys/${powerful.id}`, { name: 'mine' }), lacks('users:write'));
   t.match(await call('DELETE', `/admin/api-keys/${powerful.id}`), lacks('users:write'));
   t.match(await call('POST', `/admin/api-keys/${powerful.id}/rotate`), lacks('users:write'));
@@ -150,6 +151,51 @@ t.test('a key cannot give itself or another key more than it has', async (t) => 
   t.match(await audit(server, `actor_id=${writer.id}&action=api_key_created`), { length: 2 });
 });
 
+t.test('a key does not become an administrator at the gateway, or widen itself', async (t) => {
+  const server = await start(t);
+  const writer = await newKey(server, ['keys:write']);
+  const root = await signUp(server, { email: 'root@example.com' });
+  await server.call('PUT', `/admin/users/${root.userId}`, { token, body: { role: 'supabase_admin' } });
+  const call = (method: string, path: string, body?: object) =>
+    server.call(method, path, { token: writer.key, ...(body && { body }) });
+  const refused = { status: 403, body: { error_code: 'insufficient_scope' } };
+  const owner = { user_id: root.userId };
+  t.match(await call('POST', '/admin/api-keys', { name: 'a', role: 'supabase_admin' }), refused);
+  t.match(await call('POST', '/admin/api-keys', { name: 'a', owner }), refused);
+  const own = await server.call('POST', '/admin/api-keys', { token, body: { name: 'root', owner } });
+  t.match(await call('POST', `/admin/api-keys/${own.body.id}/rotate`), refused);
+  t.match(await call('PUT', `/admin/api-keys/${own.body.id}`, { name: 'b' }), refused);
+  const lines = [{ role: 'supabase_admin' }, { owner }, {}].map((more, index) =>
+    JSON.stringify({ digest: createHash('sha256').update(`${index}`).digest('hex'), name: 'a', ...more }),
+  );
+  const imported = await server.call('POST', '/admin/api-keys/import', {
+    token: writer.key,
+    body: `${lines.join('\n')}\n`,
+    headers: { 'content-type': 'application/x-ndjson' },
+  });
+  const code = 'insufficient_scope';
+  const errors = [
+    { line: 1, code },
+    { line: 2, code },
+  ];
+  t.match(imported, { status: 200, body: { imported: 1, failed: 2, errors } });
+
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const body = { name: 'short', admin_scopes: ['keys:write'], expires_at, allowed_networks: ['127.0.0.0/8'] };
+  const short = await server.call('POST', '/admin/api-keys', { token, body });
+  const byShort = (method: string, path: string, given?: object) =>
+    server.call(method, path, { token: String(short.body.key), ...(given && { body: given }) });
+  t.match(await byShort('PUT', `/admin/api-keys/${short.body.id}`, { expires_at: '' }), refused);
+  t.match(await byShort('POST', `/admin/api-keys/${short.body.id}/rotate`), refused);
+  for (const { name, ...wider } of [
+    { ...body, expires_at: '' },
+    { ...body, allowed_networks: [] },
+    { ...body, allowed_networks: ['0.0.0.0/0'] },
+  ])
+    t.match(await byShort('POST', '/admin/api-keys', { name, ...wider }), refused, JSON.stringify(wider));
+  t.match(await byShort('POST', '/admin/api-keys', body), { status: 201 });
+});
+
 t.test('a key does not reach administrators, or make them', async (t) => {
   const server = await start(t);
   const { key } = await newKey(server, ['users:write']);
@@ -160,6 +206,15 @@ t.test('a key does not reach administrators, or make them', async (t) => {
   const refused = { status: 403, body: { error_code: 'insufficient_scope' } };
   const call = (method: string, path: string, body: object) =>
     server.call(method, path, { token: key, body });
+  const sessions = `/admin/users/${root.userId}/sessions`;
+  const { body: listed } = await server.call('GET', sessions, { token });
+  for (const path of [
+    sessions,
+    `${sessions}/${listed.sessions[0].id}`,
+    `/admin/users/${root.userId}`,
+    passkey,
+  ])
+    t.match(await server.call('DELETE', path, { token: key }), refused, path);
   t.match(await call('PUT', `/admin/users/${userId}`, { role }), refused);
   t.match(await call('POST', '/admin/users', { email: 'eve@example.com', role }), refused);
   t.match(await call('PUT', `/admin/users/${root.userId}`, { password: 'of the attacker' }), refused);

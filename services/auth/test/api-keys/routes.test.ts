@@ -51,6 +51,36 @@ t.test('a user creates, lists, changes and revokes keys', async (t) => {
   t.same((await call(server, ada, 'GET')).body, { api_keys: [] });
 });
 
+t.test('users can only revoke keys that an administrator issued, limited or blocked', async (t) => {
+  const server = await start(t);
+  const ada = await signUp(server);
+  const token = adminToken();
+  const issue = async (more: object) => {
+    const body = { name: 'issued', owner: { user_id: ada.userId }, ...more };
+    return (await server.call('POST', '/admin/api-keys', { token, body })).body.id;
+  };
+  const own = async (change: object) => {
+    const { id } = (await call(server, ada, 'POST', '', { name: 'own' })).body;
+    await server.call('PUT', `/admin/api-keys/${id}`, { token, body: change });
+    return id;
+  };
+  for (const id of [
+    await issue({}),
+    await issue({ admin_scopes: ['keys:write'] }),
+    await own({ disabled: true }),
+    await own({ plan: 'pro' }),
+    await own({ role: 'authenticated' }),
+    await own({ limit: { requests_per_unit: 1, unit: 'hour' } }),
+    await own({ scopes: ['other'] }),
+  ]) {
+    t.match(await call(server, ada, 'PATCH', `/${id}`, { disabled: false, expires_at: '' }), { status: 403 });
+    t.match(await call(server, ada, 'POST', `/${id}/rotate`), { status: 403 });
+    t.match(await call(server, ada, 'DELETE', `/${id}`), { status: 204 });
+  }
+  const { id } = (await call(server, ada, 'POST', '', { name: 'own' })).body;
+  t.match(await call(server, ada, 'PATCH', `/${id}`, { disabled: true }), { status: 200 });
+});
+
 t.test('users cannot give rights to their keys', async (t) => {
   const server = await start(t);
   const ada = await signUp(server);

@@ -4,10 +4,11 @@ import { Errors } from 'typebox/value';
 import { type ApiKey, toColumns } from '../../api-keys/api-key.ts';
 import { newKeyValues, readKeyInput } from '../../api-keys/input.ts';
 import type { ApiKeysContext } from '../../api-keys/keys.ts';
+import { checkGivenRights } from '../../api-keys/rights.ts';
 import type { ImportedKeyRow } from '../../api-keys/store.ts';
 import { auditEntry } from '../../audit/audit-log.ts';
 import { errors } from '../../errors.ts';
-import { type AdminRequest, checkScopes } from '../../sessions/admin-request.ts';
+import type { AdminRequest } from '../../sessions/admin-request.ts';
 import { importedKey, readOwner, toKeyInput } from '../api-key-body.ts';
 import { type ImportCounts, TooManyLines } from './import.ts';
 import { type Line, splitLines } from './lines.ts';
@@ -49,6 +50,9 @@ export async function importApiKeys(
     counts = { ...counts, failed: counts.failed + 1 };
   };
   const flush = async (lastLine: number): Promise<void> => {
+    const refused = await findRefused(context, batch, options);
+    for (const problem of refused.values()) fail(problem);
+    batch = batch.filter(({ line }) => !refused.has(line));
     const rows = await writeKeys(context, batch, options);
     for (const [index, { line }] of batch.entries()) {
       const row = rows[index];
@@ -92,6 +96,23 @@ async function writeKeys(
   );
 }
 
+/** Lines that an API key may not import, because they have rights that it lacks. */
+async function findRefused(
+  context: ApiKeysContext,
+  batch: readonly NumberedKey[],
+  options: KeyImportOptions,
+): Promise<ReadonlyMap<number, LineProblem>> {
+  const refused = new Map<number, LineProblem>();
+  for (const { line, key } of options.scopes === undefined ? [] : batch)
+    try {
+      await checkGivenRights(context, options, key);
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      refused.set(line, { line, code: error.code, message: error.message });
+    }
+  return refused;
+}
+
 type ReadLine =
   | { readonly ok: true; readonly key: NumberedKey['key'] }
   | { readonly ok: false; readonly problem: LineProblem };
@@ -112,7 +133,6 @@ function readKeyLine(line: Line, { random }: ApiKeysContext, options: KeyImportO
     const { digest, prefix = '', last4 = '', owner, ...values } = given as Static<typeof importedKey>;
     const at = new Date(metadata.nowMs);
     const columns = readKeyInput(toKeyInput(values), newKeyValues, metadata.nowMs);
-    checkScopes(options, columns.admin_scopes);
     const key = {
       ...columns,
       ...toColumns(readOwner(owner)),
