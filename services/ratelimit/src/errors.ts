@@ -22,6 +22,11 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.unknown,
     message: 'no rate limit configuration loaded',
   },
+  unknown_policy: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.failedPrecondition,
+    message: 'the limiter has no rules of this policy',
+  },
   too_many_descriptors: {
     httpStatus: 400,
     grpcStatus: grpcStatus.invalidArgument,

@@ -1,7 +1,12 @@
 import { runSteps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import type { Location, RuleProblem } from '@tollgate/rules/problem';
-import type { DescriptorSpec, RuleDocument, LimitSpec as RuleLimit } from '@tollgate/rules/rule-document';
+import {
+  type DescriptorSpec,
+  policyDomainPrefix,
+  type RuleDocument,
+  type LimitSpec as RuleLimit,
+} from '@tollgate/rules/rule-document';
 import { type FieldName, resourceSpelling, type Spelling } from '@tollgate/rules/spelling';
 import { algorithmValues, storeFailureValues, unitValues, type Values } from '@tollgate/rules/values';
 import { limitAttributes } from '../definition/fields.ts';

@@ -3,6 +3,9 @@ import type { descriptorFields, domainFields, limitFields, NamedField } from './
 import type { Location } from './problem.ts';
 import type { FieldName, Spelling } from './spelling.ts';
 
+/** Domains of the limits of access policies begin with this. */
+export const policyDomainPrefix = 'policy/';
+
 /** Values of fields by the kind of their row. */
 interface ValueByKind {
   text: string;

@@ -144,6 +144,32 @@ t.test('conditions on callers, headers and query parameters are checked', async 
   t.equal(await check('/health', {}, 'other.example.com'), '401 no_authorization', 'must be signed in');
 });
 
+t.test('a limiter that does not know the policy has failed', async (t) => {
+  const other = makeTextFolder(t);
+  other.write('policies.yaml', orders.replace('name: orders', 'name: other'));
+  const xds = await startXdsServer({ XDS_SOURCE: 'folder', XDS_FOLDER: other.path });
+  t.teardown(xds.stop);
+  const limiter = await startRateLimitService({
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: xds.address,
+  });
+  t.teardown(limiter.stop);
+  const { server } = await startPlatform(t, orders, { EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address });
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const { accessToken } = await signUp(server);
+  const headers = { authorization: `Bearer ${accessToken}` };
+  const check = async () =>
+    summary(await client.check({ method: 'GET', path: '/', host: '127.0.0.1', headers }));
+  // EXT_AUTHZ_RATE_LIMIT_ON_FAILURE is deny.
+  await awaitUntil(
+    async () => {
+      const { httpStatus, body } = await check();
+      return httpStatus === 503 && codeOf(body) === 'rate_limit_unavailable';
+    },
+    { what: 'the denial' },
+  );
+});
+
 t.test('behind gateways that forward, the policy is that of X-Forwarded-Host only', async (t) => {
   const { server } = await startPlatform(t, rules, { EXT_AUTHZ_HTTP_FORWARDED: 'true' });
   const url = `http://127.0.0.1:${server.extAuthz.http}`;

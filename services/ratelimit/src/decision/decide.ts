@@ -1,4 +1,5 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
+import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { errors } from '../errors.ts';
 import type { Activity } from './activity.ts';
@@ -37,7 +38,7 @@ interface DecisionTrace {
 
 /**
  * Decides one request. Rejects with an AppError when the request is invalid, no rules are loaded,
- * or the store fails. Tracing wraps one such function in another.
+ * those of its policy are unknown, or the store fails. Tracing wraps one such function in another.
  */
 export type Decide = (request: RateLimitRequest, call: Call) => Promise<Decision>;
 
@@ -88,6 +89,13 @@ export async function decide(
   const domain = requireRules(context, request).domains.get(request.domain);
   if (domain === undefined) {
     stats.domainNotFound(request.domain, request.descriptors.length);
+    // Only the auth server asks for policies: it decides what happens without their rules.
+    if (request.domain.startsWith(policyDomainPrefix)) {
+      stats.serviceError.value += 1;
+      throw errors.unknown_policy({
+        message: `${errors.unknown_policy.definition.message}: ${request.domain}`,
+      });
+    }
     stats.decisions.ok.value += 1;
     const unmatched = getUnmatchedStatus(options);
     return toDecision(

@@ -104,6 +104,17 @@ t.test('a descriptor without a rule is OK and not counted', async (t) => {
   t.same([...stats.rules()], []);
 });
 
+t.test('the unknown domain of a policy is an error, not an unlimited request', async (t) => {
+  const { ask, stats } = makeDecider({ yaml });
+  const domain = 'policy/shop/orders';
+  await t.rejects(ask([descriptor({ limit: 'per-user' })], { domain }), {
+    code: 'unknown_policy',
+    message: 'the limiter has no rules of this policy: policy/shop/orders',
+  });
+  t.equal(stats.domainNotFound(domain).value, 1);
+  t.match(await ask([descriptor({ minute: 'a' })], { domain: 'policy' }), { overallCode: OK });
+});
+
 t.test('an unknown domain is OK for every descriptor and counted as not found', async (t) => {
   const { ask, stats } = makeDecider({ yaml });
   const decision = await ask([descriptor({ minute: 'x' }), descriptor({ hour: 'x' })], { domain: 'other' });
