@@ -22,8 +22,8 @@ export interface AdsClientOptions {
 }
 
 export interface AdsClientContext {
-  /** Draws the jitter of delays. Default `Math.random`. */
-  readonly random?: (() => number) | undefined;
+  /** A number in [0, 1), for the jitter of pauses. Default `Math.random`. */
+  readonly random?: () => number;
   readonly logger: Logger;
   /** Called when the first response of a stream was handled, and when the stream ends. */
   readonly onConnected: (connected: boolean) => void;
@@ -47,6 +47,7 @@ export class AdsClient {
   readonly #closing = new AbortController();
   readonly #firstSet = Promise.withResolvers<void>();
   #following: Promise<void> = Promise.resolve();
+  #tls: ChannelTls | undefined;
 
   constructor(options: AdsClientOptions, context: AdsClientContext) {
     this.#options = options;
@@ -54,6 +55,15 @@ export class AdsClient {
     this.#logger = context.logger;
     this.#sleep = context.sleep ?? sleepFor;
     this.#backoff = new ReconnectBackoff(options.backoff, context.random);
+  }
+
+  /**
+   * Reads the TLS files, which `start` does otherwise.
+   *
+   * @throws Error, naming the file, when they are invalid.
+   */
+  async open(): Promise<void> {
+    this.#tls ??= await this.#watchTls();
   }
 
   /**
@@ -67,7 +77,7 @@ export class AdsClient {
   ): Promise<void> {
     const { waitLogMs = 30_000 } = this.#context;
     const { serverUrl: server } = this.#options.stream;
-    const tls = await this.#watchTls();
+    const tls = this.#tls ?? (await this.#watchTls());
     this.#following = this.#follow(tls, subscriber);
     const onAbort = (): void => void this.close();
     if (signal?.aborted === true) onAbort();
@@ -85,7 +95,8 @@ export class AdsClient {
   close(): Promise<void> {
     this.#closing.abort();
     this.#firstSet.resolve();
-    return this.#following;
+    // Without a start, nothing else closes them.
+    return this.#following.finally(() => this.#tls?.close());
   }
 
   async #watchTls(): Promise<ChannelTls> {

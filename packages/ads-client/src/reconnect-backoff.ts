@@ -26,16 +26,16 @@ export class ReconnectBackoff {
   readonly #growing: (attempt: number) => number;
   #growingPauses = 0;
 
-  constructor(options: ReconnectBackoffOptions, random: (() => number) | undefined) {
+  constructor(options: ReconnectBackoffOptions, random?: () => number) {
     const { connectRetryMs, initialMs, maxMs, jitter } = options;
     this.#short = backoffDelays({
       initialMs: connectRetryMs,
       maxMs: Math.min(maxTimerMs, connectRetryMs * (1 + connectRetryJitter)),
       factor: 1,
       jitter: connectRetryJitter,
-      random,
+      ...(random && { random }),
     });
-    this.#growing = backoffDelays({ initialMs, maxMs, jitter, random });
+    this.#growing = backoffDelays({ initialMs, maxMs, jitter, ...(random && { random }) });
   }
 
   delayAfterMs({ connected, delivered }: Pick<EndedStream, 'connected' | 'delivered'>): number {

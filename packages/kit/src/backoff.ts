@@ -11,7 +11,7 @@ export type BackoffOptions = {
   /** Fraction by which a delay is randomly shorter or longer; 0 to 1. Default 0. */
   readonly jitter?: number;
   /** Default `Math.random`. */
-  readonly random?: (() => number) | undefined;
+  readonly random?: () => number;
 };
 
 /**

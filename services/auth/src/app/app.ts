@@ -280,7 +280,7 @@ async function createExtAuthz(
   const policies =
     settings.extAuthzPolicyServer === ''
       ? undefined
-      : new PolicySource({
+      : await PolicySource.open({
           settings,
           logger,
           health: health.component('access policies', { healthy: false }),

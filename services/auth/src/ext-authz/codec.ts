@@ -234,7 +234,7 @@ function readRawHeader(reader: MessageReader, limit: number, { headers, wanted }
 
 /** Joins repeated headers, as Envoy does before it compares them. */
 export function addHeader(headers: Record<string, string>, name: string, value: string): void {
-  const before = headers[name];
+  const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
   headers[name] = before === undefined ? value : `${before},${value}`;
 }
 

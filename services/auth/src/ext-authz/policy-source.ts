@@ -50,7 +50,18 @@ export class PolicySource {
   readonly #logger: Logger;
   #following: Promise<void> = Promise.resolve();
 
-  constructor({ settings, logger, health, metrics, tlsMetrics }: PolicySourceOptions) {
+  /**
+   * Reads the TLS files; connects at `start`.
+   *
+   * @throws Error that names the file which cannot be used.
+   */
+  static async open(options: PolicySourceOptions): Promise<PolicySource> {
+    const source = new PolicySource(options);
+    await source.#client.open();
+    return source;
+  }
+
+  private constructor({ settings, logger, health, metrics, tlsMetrics }: PolicySourceOptions) {
     const { extAuthzPolicyServerToken: token } = settings;
     this.#logger = logger;
     this.#subscriber = new PolicySubscriber({ logger, health, metrics });

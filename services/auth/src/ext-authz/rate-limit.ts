@@ -121,9 +121,14 @@ function getValue(name: string, request: LimitedRequest): string {
     case 'method':
       return knownMethods.includes(method) ? method : 'other';
     default:
-      if (name.startsWith(headerKeyPrefix)) return headers[name.slice(headerKeyPrefix.length)] ?? '';
+      if (name.startsWith(headerKeyPrefix)) return getHeader(headers, name.slice(headerKeyPrefix.length));
       return identity === undefined ? '' : attributeText(identity, name);
   }
+}
+
+/** The name may be that of a property of all objects, such as `constructor`. */
+function getHeader(headers: Readonly<Record<string, string>>, name: string): string {
+  return Object.hasOwn(headers, name) ? (headers[name] ?? '') : '';
 }
 
 /** The answer of the rate limit service. */

@@ -226,3 +226,13 @@ t.test(
     t.equal(await check(late, '/health'), 503);
   },
 );
+
+t.test('TLS files of the policy client that cannot be used fail the start', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('ca.pem', 'no certificate');
+  const settings = {
+    ...{ EXT_AUTHZ_POLICY_SERVER: '127.0.0.1:1', EXT_AUTHZ_RATE_LIMIT_ADDRESS: '127.0.0.1:1' },
+    ...{ EXT_AUTHZ_POLICY_SERVER_TLS: 'true', EXT_AUTHZ_POLICY_SERVER_TLS_CA: `${folder.path}/ca.pem` },
+  };
+  await t.rejects(startAuthServer(t, settings), { message: /ca\.pem/ });
+});

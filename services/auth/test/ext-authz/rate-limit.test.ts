@@ -6,6 +6,7 @@ import {
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import t from 'tap';
 import { ClientAddresses } from '../../src/ext-authz/client-address.ts';
+import { addHeader } from '../../src/ext-authz/codec.ts';
 import {
   type LimitedRequest,
   readRateLimitResponse,
@@ -78,6 +79,17 @@ t.test('descriptors without a value are dropped', (t) => {
   t.equal(descriptors([['user_id'], ['anonymous']], open), undefined);
   const service = { ...identity, userId: undefined, sessionId: undefined };
   t.same(descriptors([['user_id'], ['plan']], { identity: service }), ['plan=pro']);
+  t.end();
+});
+
+t.test('a header with the name of a property of all objects has a value only when it was sent', (t) => {
+  const limit = { name: 'l', plans: undefined, keys: ['header_constructor'] };
+  t.equal(writeRateLimitRequest('shop', [limit], request), undefined);
+  const headers: Record<string, string> = {};
+  addHeader(headers, 'constructor', 'a');
+  addHeader(headers, 'constructor', 'b');
+  t.same(headers, { constructor: 'a,b' });
+  t.not(writeRateLimitRequest('shop', [limit], { ...request, headers }), undefined);
   t.end();
 });
 
