@@ -31,9 +31,6 @@ export function toLimitDescriptor({ name, plans, by }: LimitSpec): LimitDescript
   return { name, plans: plans && new Set(plans.keys()), keys };
 }
 
-/** Domains of the limits of policies begin with it. No RateLimitConfig may have one. */
-export const policyDomainPrefix = 'policy/';
-
 /** Domain of the limits of a policy. */
 export function policyDomain({ namespace, name }: Pick<PolicyResource, 'namespace' | 'name'>): string {
   return `${policyDomainPrefix}${namespace}/${name}`;

@@ -1,4 +1,4 @@
-import { policyDomainPrefix } from '@tollgate/policies/compile/limits';
+import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import type { CatalogObject, DomainClaim } from './validation.ts';
 
 /** Domains of access policies, which no object may claim. */

@@ -1,4 +1,4 @@
-import { policyDomainPrefix } from '@tollgate/policies/compile/limits';
+import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import { isReserved } from './domain-claims.ts';
 import type { DuplicateRule, MergeResult } from './merge.ts';
 import { type CatalogObject, compareAge, describeGeneration, type ValidVersion } from './validation.ts';
