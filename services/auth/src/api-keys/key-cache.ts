@@ -1,8 +1,14 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { JsonObject } from '@tollgate/kit/json';
-import { inTime } from '@tollgate/kit/time';
-import { Batch } from '../db/connection.ts';
-import { errors } from '../errors.ts';
+import {
+  type ChangedIds,
+  defaultCapacity,
+  type Reading,
+  type ReadTime,
+  type StateCacheOptions,
+  StateReads,
+  toBucket,
+} from '../db/state-reads.ts';
 import type { LimitOverride } from '../limits/limit-override.ts';
 import { digestKey } from './key-format.ts';
 import type { Networks } from './networks.ts';
@@ -46,17 +52,7 @@ interface KeyUser {
   readonly organization: undefined;
 }
 
-export interface ApiKeyCacheOptions {
-  readonly store: Pick<ApiKeyStateStore, 'findMany'>;
-  /** Unix time in milliseconds. */
-  readonly nowMs: () => number;
-  /** Maximum age of a result; 0 reads each time. */
-  readonly maxStalenessMs: number;
-  /** Maximum number of entries, each of known and of unknown keys. */
-  readonly capacity?: number;
-  /** Limit of a lookup. */
-  readonly timeoutMs?: number;
-}
+export type ApiKeyCacheOptions = StateCacheOptions<Pick<ApiKeyStateStore, 'findMany'>>;
 
 export interface ApiKeyCacheStats {
   readonly hits: number;
@@ -71,21 +67,6 @@ export interface ApiKeyCacheStats {
   readonly unknownEntries: number;
 }
 
-/** About 10 MB, at a kilobyte each. */
-const defaultCapacity = 10_000;
-/** Connections that checks may use of the pool, which they share with the API. */
-const maxConcurrentReads = 4;
-/** Callers have timeouts of their own; a late result is cached for the next request. */
-const defaultTimeoutMs = 3_000;
-/** An unknown key may be imported later. */
-const negativeTtlMs = 1_000;
-
-/** When a read was sent. A result is as old as its read. */
-interface ReadTime {
-  readonly atMs: number;
-  readonly change: number;
-}
-
 interface Entry {
   readonly state: ApiKeyState;
   readonly readTime: ReadTime;
@@ -94,50 +75,23 @@ interface Entry {
   readonly ownerBucket: number;
 }
 
-/** A queued or sent read. */
-interface Reading {
-  readonly digest: string;
-  /** Undefined until the statement is sent. */
-  readTime: ReadTime | undefined;
-  state: Promise<ApiKeyState | undefined> | undefined;
-}
-
 /**
  * Caches the state of API keys and of their owners, as the identity cache does for users. Entries
  * are found by the key itself, which saves the digest. Unknown keys have a cache of their own: an
  * attacker's keys must not evict those in use.
  */
 export class ApiKeyCache {
-  readonly #nowMs: () => number;
-  readonly #maxStalenessMs: number;
-  readonly #changes = new ChangeTimes();
   readonly #known;
+  /** When a read last found no such key. */
   readonly #unknown;
-  readonly #reading = new Map<string, Reading>();
-  readonly #reads: Batch<Reading, ApiKeyState | undefined>;
+  /** Keyed by the key, read by its digest. */
+  readonly #reads: StateReads<string, ApiKeyState>;
   readonly #counts = { hits: 0, unknownHits: 0, misses: 0, joins: 0 };
 
-  constructor({
-    store,
-    nowMs,
-    maxStalenessMs,
-    capacity = defaultCapacity,
-    timeoutMs = defaultTimeoutMs,
-  }: ApiKeyCacheOptions) {
-    this.#nowMs = nowMs;
-    this.#maxStalenessMs = maxStalenessMs;
+  constructor({ store, capacity = defaultCapacity, ...options }: ApiKeyCacheOptions) {
     this.#known = new RecentlyUsed<Entry>({ capacity });
     this.#unknown = new RecentlyUsed<number>({ capacity });
-    const late = () => errors.authorization_unavailable({ detail: 'the database did not respond in time' });
-    this.#reads = new Batch({
-      maxConcurrent: maxConcurrentReads,
-      // Includes the wait for one of these reads, each of which may take as long.
-      deadline: { timeoutMs, late },
-      run: (readings) => {
-        for (const reading of readings) reading.readTime = { atMs: nowMs(), change: this.#changes.latest };
-        return inTime(store.findMany(readings.map(({ digest }) => digest)), timeoutMs, late);
-      },
-    });
+    this.#reads = new StateReads({ ...options, findMany: (digests) => store.findMany(digests) });
   }
 
   /**
@@ -151,8 +105,7 @@ export class ApiKeyCache {
       return entry.state;
     }
     const readAtMs = this.#unknown.get(key);
-    if (readAtMs === undefined || !this.#isYoung(readAtMs, Math.min(negativeTtlMs, this.#maxStalenessMs)))
-      return undefined;
+    if (readAtMs === undefined || !this.#reads.isYoungMiss(readAtMs)) return undefined;
     this.#counts.unknownHits += 1;
     return 'unknown';
   }
@@ -166,37 +119,22 @@ export class ApiKeyCache {
    * Reads the state. Undefined: there is no such key. Rejects if the database is unavailable.
    */
   find(key: string): Promise<ApiKeyState | undefined> {
-    const reading = this.#reading.get(key);
-    if (reading?.state !== undefined && this.#isJoinable(reading)) {
+    const reading = this.#reads.pending(key);
+    if (reading !== undefined && this.#isJoinable(reading)) {
       this.#counts.joins += 1;
       return reading.state;
     }
-    return this.#read(key);
+    this.#counts.misses += 1;
+    return this.#reads.read(key, digestKey(key), (state, readTime) => this.#store(key, state, readTime));
   }
 
   /** Ids of keys and owners (UUIDs in lower case) that may have changed. */
-  invalidate(changed: readonly string[] | 'all'): void {
-    this.#changes.record(changed);
+  invalidate(changed: ChangedIds): void {
+    this.#reads.invalidate(changed);
   }
 
   stats(): ApiKeyCacheStats {
     return { ...this.#counts, entries: this.#known.size, unknownEntries: this.#unknown.size };
-  }
-
-  async #read(key: string): Promise<ApiKeyState | undefined> {
-    this.#counts.misses += 1;
-    const reading: Reading = { digest: digestKey(key), readTime: undefined, state: undefined };
-    reading.state = this.#reads.add(reading);
-    this.#reading.set(key, reading);
-    try {
-      const state = await reading.state;
-      // A newer read has replaced this one otherwise.
-      if (this.#reading.get(key) === reading && reading.readTime !== undefined)
-        this.#store(key, state, reading.readTime);
-      return state;
-    } finally {
-      if (this.#reading.get(key) === reading) this.#reading.delete(key);
-    }
   }
 
   #store(key: string, state: ApiKeyState | undefined, readTime: ReadTime): void {
@@ -213,50 +151,15 @@ export class ApiKeyCache {
 
   #isUsable({ readTime, keyBucket, ownerBucket }: Entry): boolean {
     return (
-      this.#isYoung(readTime.atMs, this.#maxStalenessMs) &&
-      this.#changes.at(keyBucket) <= readTime.change &&
-      this.#changes.at(ownerBucket) <= readTime.change
+      this.#reads.isYoung(readTime.atMs) &&
+      this.#reads.isCurrent(readTime, keyBucket) &&
+      this.#reads.isCurrent(readTime, ownerBucket)
     );
   }
 
   /** The ids are not known yet: any change may be about the key. */
-  #isJoinable({ readTime }: Reading): boolean {
+  #isJoinable({ readTime }: Reading<string, ApiKeyState>): boolean {
     if (readTime === undefined) return true;
-    return readTime.change === this.#changes.latest && this.#isYoung(readTime.atMs, this.#maxStalenessMs);
-  }
-
-  #isYoung(atMs: number, maxAgeMs: number): boolean {
-    const ageMs = this.#nowMs() - atMs;
-    // A negative age means that the clock was set back.
-    return ageMs >= 0 && ageMs < maxAgeMs;
-  }
-}
-
-/**
- * The last three digits of a UUID, which are random in all common versions. 1 in 4,096 ids share a
- * bucket.
- */
-const bucketDigits = 3;
-
-function toBucket(id: string): number {
-  return Number.parseInt(id.slice(-bucketDigits), 16);
-}
-
-/**
- * Numbers changes, and has the number of the last one for a fixed number of buckets. The ids of a
- * key are only known after it has been read, so a read remembers the number of the last change.
- */
-class ChangeTimes {
-  readonly #lastChange = new Float64Array(16 ** bucketDigits);
-  latest = 0;
-
-  at(bucket: number): number {
-    return this.#lastChange[bucket] ?? 0;
-  }
-
-  record(changed: readonly string[] | 'all'): void {
-    this.latest += 1;
-    if (changed === 'all') this.#lastChange.fill(this.latest);
-    else for (const id of changed) this.#lastChange[toBucket(id)] = this.latest;
+    return this.#reads.isLatest(readTime) && this.#reads.isYoung(readTime.atMs);
   }
 }

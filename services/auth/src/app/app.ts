@@ -15,9 +15,10 @@ import { connect, disconnect } from '../db/connection.ts';
 import { IndexBuilder } from '../db/index-builder.ts';
 import { migrate } from '../db/migrate.ts';
 import { measureDatabase, traceDatabase } from '../db/observability.ts';
+import type { ChangedIds } from '../db/state-reads.ts';
 import { noHeaders } from '../ext-authz/codec.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
-import { type ChangedUsers, IdentityCache, type IdentityCacheStats } from '../ext-authz/identity-cache.ts';
+import { IdentityCache, type IdentityCacheStats } from '../ext-authz/identity-cache.ts';
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import { IdentityListener } from '../ext-authz/identity-listener.ts';
 import { trustIssuers } from '../ext-authz/issuer-rules.ts';
@@ -216,7 +217,7 @@ function createCaches(store: Store, settings: Settings, nowMs: () => number) {
     clients: checksState ? new IdentityCache({ store: store.clientStates, ...options }) : undefined,
     apiKeys: settings.apiKeysEnabled ? new ApiKeyCache({ store: store.apiKeyStates, ...options }) : undefined,
   };
-  const invalidate = (changed: ChangedUsers): void => {
+  const invalidate = (changed: ChangedIds): void => {
     for (const cache of Object.values(caches)) cache?.invalidate(changed);
   };
   return { ...caches, invalidate };

@@ -1,15 +1,19 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { JsonObject } from '@tollgate/kit/json';
 import { isUuid } from '@tollgate/kit/text';
-import { inTime } from '@tollgate/kit/time';
-import { Batch, type Queryable, toObject } from '../db/connection.ts';
+import { type Queryable, toObject } from '../db/connection.ts';
 import { batchedInput, column } from '../db/fragments.ts';
 import { boolean, json, text, timestamptz, uuid } from '../db/sql-types.ts';
+import {
+  type ChangedIds,
+  defaultCapacity,
+  type Reading,
+  type ReadTime,
+  type StateCacheOptions,
+  StateReads,
+  toBucket,
+} from '../db/state-reads.ts';
 import { type StatementRow, statement } from '../db/statement.ts';
-import { errors } from '../errors.ts';
-
-/** Ids of users and clients (UUIDs in lower case) that may have changed, or all of them. */
-export type ChangedUsers = readonly string[] | 'all';
 
 export interface IdentityCacheStats {
   readonly hits: number;
@@ -24,33 +28,10 @@ export interface IdentityCacheStats {
   readonly entries: number;
 }
 
-export interface IdentityCacheOptions<State> {
+export type IdentityCacheOptions<State> = StateCacheOptions<{
   /** Returns states in the order of the keys. */
-  readonly store: { findMany(keys: readonly IdentityKey[]): Promise<readonly (State | undefined)[]> };
-  /** Unix time in milliseconds. */
-  readonly nowMs: () => number;
-  /** Maximum age of a result; 0 reads each time. */
-  readonly maxStalenessMs: number;
-  /** Maximum number of entries. */
-  readonly capacity?: number;
-  /** Limit of a lookup. */
-  readonly timeoutMs?: number;
-}
-
-/** About 10 MB, at a kilobyte each. */
-const defaultCapacity = 10_000;
-/** Connections that checks may use of the pool, which they share with the API. */
-const maxConcurrentReads = 4;
-/** Callers have timeouts of their own; a late result is cached for the next request. */
-const defaultTimeoutMs = 3_000;
-/** A user may be created with an id that was looked up before. */
-const negativeTtlMs = 1_000;
-
-/** When a read was sent. A result is as old as its read. */
-interface ReadTime {
-  readonly atMs: number;
-  readonly version: UserVersion;
-}
+  findMany(keys: readonly IdentityKey[]): Promise<readonly (State | undefined)[]>;
+}>;
 
 /** The ids of a token. */
 interface Subject {
@@ -63,53 +44,33 @@ interface Subject {
 
 interface Entry<State> extends Subject {
   readonly readTime: ReadTime;
+  readonly bucket: number;
   readonly state: State | undefined;
 }
 
-/** A queued or sent read. */
-interface Reading<State> extends Subject {
+/** The ids of a token, and the key of its read. */
+interface Lookup extends Subject {
   readonly key: IdentityKey;
-  /** Undefined until the statement is sent. */
-  readTime: ReadTime | undefined;
-  state: Promise<State | undefined> | undefined;
+  readonly bucket: number;
 }
 
 /**
  * Caches the state of users and sessions, or of clients, whose ids take the place of those of
- * users. Concurrent lookups of a user share one read; a user is
- * read again after a change, or when the cached state is too old.
+ * users. Concurrent lookups of a user share one read; a user is read again after a change, or when
+ * the cached state is too old.
  */
 export class IdentityCache<State = IdentityState> {
-  readonly #nowMs: () => number;
-  readonly #maxStalenessMs: number;
-  readonly #versions = new UserVersions();
   // Keyed by session, or else by user: joining both would cost a string per request. Tokens of a
   // session with several organizations have an entry each.
   readonly #entries;
-  readonly #reading = new Map<string, Reading<State>>();
-  readonly #reads: Batch<Reading<State>, State | undefined>;
+  readonly #reads: StateReads<Lookup, State>;
   readonly #counts = { hits: 0, misses: 0, joins: 0, invalidations: 0, invalidationsOfAll: 0 };
 
-  constructor({
-    store,
-    nowMs,
-    maxStalenessMs,
-    capacity = defaultCapacity,
-    timeoutMs = defaultTimeoutMs,
-  }: IdentityCacheOptions<State>) {
-    this.#nowMs = nowMs;
-    this.#maxStalenessMs = maxStalenessMs;
+  constructor({ store, capacity = defaultCapacity, ...options }: IdentityCacheOptions<State>) {
     this.#entries = new RecentlyUsed<Entry<State>>({ capacity });
-    const late = () => errors.authorization_unavailable({ detail: 'the database did not respond in time' });
-    this.#reads = new Batch({
-      maxConcurrent: maxConcurrentReads,
-      // Includes the wait for one of these reads, each of which may take as long.
-      deadline: { timeoutMs, late },
-      run: (readings) => {
-        for (const reading of readings)
-          reading.readTime = { atMs: nowMs(), version: this.#versions.get(reading.key.userId) };
-        return inTime(store.findMany(readings.map(({ key }) => key)), timeoutMs, late);
-      },
+    this.#reads = new StateReads({
+      ...options,
+      findMany: (lookups) => store.findMany(lookups.map(({ key }) => key)),
     });
   }
 
@@ -129,55 +90,41 @@ export class IdentityCache<State = IdentityState> {
       this.#counts.hits += 1;
       return entry.state;
     }
-    const reading = this.#reading.get(name);
-    if (reading !== undefined && isAbout(reading, subject) && this.#isJoinable(reading)) {
+    const reading = this.#reads.pending(name);
+    if (reading !== undefined && isAbout(reading.key, subject) && this.#isJoinable(reading)) {
       this.#counts.joins += 1;
       return reading.state;
     }
     const key = toKey(subject);
-    return key && this.#read(name, subject, key);
+    return key && this.#read(name, { ...subject, key, bucket: toBucket(key.userId) });
   }
 
-  invalidate(changed: ChangedUsers): void {
+  invalidate(changed: ChangedIds): void {
     if (changed === 'all') this.#counts.invalidationsOfAll += 1;
     else this.#counts.invalidations += changed.length;
-    this.#versions.increment(changed);
+    this.#reads.invalidate(changed);
   }
 
   stats(): IdentityCacheStats {
     return { ...this.#counts, entries: this.#entries.size };
   }
 
-  async #read(name: string, subject: Subject, key: IdentityKey): Promise<State | undefined> {
+  #read(name: string, { key, ...entry }: Lookup): Promise<State | undefined> {
     this.#counts.misses += 1;
-    const reading: Reading<State> = { ...subject, key, readTime: undefined, state: undefined };
-    reading.state = this.#reads.add(reading);
-    this.#reading.set(name, reading);
-    try {
-      const state = await reading.state;
-      const { readTime } = reading;
-      // A newer read has replaced this one otherwise.
-      if (this.#reading.get(name) === reading && readTime !== undefined)
-        this.#entries.set(name, { ...subject, readTime, state });
-      return state;
-    } finally {
-      if (this.#reading.get(name) === reading) this.#reading.delete(name);
-    }
+    return this.#reads.read(name, { key, ...entry }, (state, readTime) =>
+      this.#entries.set(name, { ...entry, readTime, state }),
+    );
   }
 
-  #isUsable({ readTime, state }: Entry<State>): boolean {
-    const maxAgeMs = this.#maxStalenessMs;
-    return this.#isFresh(readTime, state === undefined ? Math.min(negativeTtlMs, maxAgeMs) : maxAgeMs);
+  #isUsable({ readTime, bucket, state }: Entry<State>): boolean {
+    const { atMs } = readTime;
+    const isYoung = state === undefined ? this.#reads.isYoungMiss(atMs) : this.#reads.isYoung(atMs);
+    return isYoung && this.#reads.isCurrent(readTime, bucket);
   }
 
-  #isJoinable({ readTime }: Reading<State>): boolean {
-    return readTime === undefined || this.#isFresh(readTime, this.#maxStalenessMs);
-  }
-
-  #isFresh({ atMs, version }: ReadTime, maxAgeMs: number): boolean {
-    const ageMs = this.#nowMs() - atMs;
-    // A negative age means that the clock was set back.
-    return ageMs >= 0 && ageMs < maxAgeMs && this.#versions.isCurrent(version);
+  #isJoinable({ readTime, key }: Reading<Lookup, State>): boolean {
+    if (readTime === undefined) return true;
+    return this.#reads.isYoung(readTime.atMs) && this.#reads.isCurrent(readTime, key.bucket);
   }
 }
 
@@ -194,42 +141,6 @@ function toKey({ userId, sessionId, orgId }: Subject): IdentityKey | undefined {
 
 function toUuid(id: string | undefined): string | undefined {
   return id !== undefined && isUuid(id) ? id.toLowerCase() : undefined;
-}
-
-interface UserVersion {
-  readonly bucket: number;
-  readonly changes: number;
-}
-
-/**
- * The last three digits of a UUID, which are random in all common versions. 1 in 4,096 users share
- * a bucket.
- */
-const bucketDigits = 3;
-const bucketCount = 16 ** bucketDigits;
-
-/** Counts changes of users in a fixed number of buckets, independent of what is cached. */
-class UserVersions {
-  readonly #changes = new Float64Array(bucketCount);
-
-  /** Must be read before a statement is sent: its result may be older than a concurrent change. */
-  get(userId: string): UserVersion {
-    const bucket = toBucket(userId);
-    return { bucket, changes: this.#changes[bucket] ?? 0 };
-  }
-
-  isCurrent({ bucket, changes }: UserVersion): boolean {
-    return this.#changes[bucket] === changes;
-  }
-
-  increment(changed: ChangedUsers): void {
-    const buckets = changed === 'all' ? this.#changes.keys() : changed.map(toBucket);
-    for (const bucket of buckets) this.#changes[bucket] = (this.#changes[bucket] ?? 0) + 1;
-  }
-}
-
-function toBucket(userId: string): number {
-  return Number.parseInt(userId.slice(-bucketDigits), 16);
 }
 
 /** Data that may have changed since an access token was issued. */

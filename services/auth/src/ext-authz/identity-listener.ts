@@ -5,14 +5,14 @@ import { sleepFor } from '@tollgate/kit/time';
 import type { Client, ClientConfig } from 'pg';
 import type { DatabaseOptions } from '../db/connection.ts';
 import { openClient } from '../db/connection-string.ts';
-import type { ChangedUsers } from './identity-cache.ts';
+import type { ChangedIds } from '../db/state-reads.ts';
 
 export interface IdentityListenerOptions extends Pick<DatabaseOptions, 'databaseUrl' | 'dbNamespace'> {
   /**
    * Called for each change, and with `all` after each (re)connect, because changes may have been
    * missed.
    */
-  readonly onChange: (changed: ChangedUsers) => void;
+  readonly onChange: (changed: ChangedIds) => void;
   readonly logger: Logger;
 }
 

@@ -6,7 +6,8 @@ import type t from 'tap';
 import { Store } from '../../src/app/store.ts';
 import { auditEntry } from '../../src/audit/audit-log.ts';
 import { connect, disconnect } from '../../src/db/connection.ts';
-import { type ChangedUsers, IdentityCache } from '../../src/ext-authz/identity-cache.ts';
+import type { ChangedIds } from '../../src/db/state-reads.ts';
+import { IdentityCache } from '../../src/ext-authz/identity-cache.ts';
 import { IdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import type { User, UserChanges } from '../../src/users/user.ts';
 import { metadata, newRefreshToken } from './test-store.ts';
@@ -19,7 +20,7 @@ export interface Replica {
   readonly listener: IdentityListener;
   readonly clock: FakeClock;
   /** Changes received since it started to listen, oldest first. */
-  readonly received: ChangedUsers[];
+  readonly received: ChangedIds[];
   logs(): string;
 }
 
@@ -34,7 +35,7 @@ export async function startReplica(
   const store = new Store(sql, { cipher: unencrypted });
   const clock = fakeClock(metadata.nowMs);
   const states = new IdentityCache({ store: store.identityStates, nowMs: clock.nowMs, maxStalenessMs });
-  const received: ChangedUsers[] = [];
+  const received: ChangedIds[] = [];
   const lines: string[] = [];
   const listener = new IdentityListener({
     databaseUrl,
