@@ -9,10 +9,11 @@ import type { Transactions } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
+import type { User } from '../users/user.ts';
 import { type ApiKey, type KeyOwner, toColumns } from './api-key.ts';
 import { type KeyInput, type KeyValues, newKeyValues, readKeyInput } from './input.ts';
 import { createKey, digestKey } from './key-format.ts';
-import { checkGivenRights, checkNotItself } from './rights.ts';
+import { checkGivenRights, checkNotItself, requireOwnRights } from './rights.ts';
 import { isAtMost } from './role.ts';
 import type { ApiKeyStore } from './store.ts';
 
@@ -39,6 +40,28 @@ export function requireApiKeys({ settings }: ApiKeysContext): void {
 export async function getApiKey({ store }: ApiKeysContext, id: string): Promise<ApiKey> {
   const key = isUuid(id) ? await store.apiKeys.find(id) : undefined;
   if (key === undefined) throw errors.api_key_not_found();
+  return key;
+}
+
+/** A key of the user. @throws AppError `api_key_not_found`, also for keys of other users. */
+export async function getOwnKey(
+  context: ApiKeysContext,
+  user: Pick<User, 'id'>,
+  id: string,
+): Promise<ApiKey> {
+  const key = await getApiKey(context, id);
+  if (key.user_id !== user.id) throw errors.api_key_not_found();
+  return key;
+}
+
+/** A key that the user may change or rotate. @throws AppError `api_key_not_found`, `not_admin` */
+export async function getOwnKeyForChange(
+  context: ApiKeysContext,
+  user: User,
+  { id, nowMs }: { readonly id: string; readonly nowMs: number },
+): Promise<ApiKey> {
+  const key = await getOwnKey(context, user, id);
+  requireOwnRights(key, { user, settings: context.settings, nowMs });
   return key;
 }
 

@@ -21,12 +21,13 @@ import type { KeyInput } from './input.ts';
 import {
   type ApiKeysContext,
   createApiKey,
+  getOwnKey,
+  getOwnKeyForChange,
   requireApiKeys,
   revokeApiKey,
   rotateApiKey,
   updateApiKey,
 } from './keys.ts';
-import { requireOwnRights } from './rights.ts';
 
 const texts = Type.Optional(Type.Array(Type.String()));
 const ownKeyBody = body({
@@ -74,13 +75,13 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.get(one, { schema: { params } }, async (request, reply) => {
     requireSelfService(context);
     const { user } = await authenticatePermanentUser(request, context);
-    return reply.send(toOwnKeyJson(await getOwnKey(context, user, request.params)));
+    return reply.send(toOwnKeyJson(await getOwnKey(context, user, keyId(request.params))));
   });
 
   api.patch(one, { schema: { params, body: ownKeyBody }, bodyLimit }, async (request, reply) => {
     const { user, request: ownRequest } = await authenticateForChange(request, context);
-    const before = await getOwnKey(context, user, request.params);
-    requireOwnRights(before, { user, settings, nowMs: ownRequest.metadata.nowMs });
+    const { nowMs } = ownRequest.metadata;
+    const before = await getOwnKeyForChange(context, user, { id: keyId(request.params), nowMs });
     const change = { input: readOwnInput(request.body, settings), request: ownRequest };
     return reply.send(toOwnKeyJson(await updateApiKey(context, before, change)));
   });
@@ -89,7 +90,7 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.delete(one, { schema: { params } }, async (request, reply) => {
     requireSelfService(context);
     const { user } = await authenticatePermanentUser(request, context);
-    const key = await getOwnKey(context, user, request.params);
+    const key = await getOwnKey(context, user, keyId(request.params));
     await revokeApiKey(context, key, { actor: user, metadata: requestMetadata(request, context) });
     return reply.code(204).send();
   });
@@ -97,8 +98,8 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   const rotation = { schema: { params, body: rotateBody }, preValidation: allowMissingBody };
   api.post(`${one}/rotate`, rotation, async (request, reply) => {
     const { user, request: ownRequest } = await authenticateForChange(request, context);
-    const old = await getOwnKey(context, user, request.params);
-    requireOwnRights(old, { user, settings, nowMs: ownRequest.metadata.nowMs });
+    const { nowMs } = ownRequest.metadata;
+    const old = await getOwnKeyForChange(context, user, { id: keyId(request.params), nowMs });
     const { grace } = request.body;
     const { key, text } = await rotateApiKey(context, { old, grace, maxKeys }, ownRequest);
     return reply.code(201).send({ ...toOwnKeyJson(key), key: text });
@@ -138,15 +139,9 @@ export function requireKeyAssurance(
   requireRecentSignIn(context, caller);
 }
 
-/** @throws AppError `api_key_not_found`, also for keys of other users. */
-async function getOwnKey(
-  { store }: ApiKeysContext,
-  user: User,
-  parameters: Static<typeof params>,
-): Promise<ApiKey> {
-  const key = await store.apiKeys.find(uuidParameter(parameters, 'key_id'));
-  if (key?.user_id !== user.id) throw errors.api_key_not_found();
-  return key;
+/** @throws AppError `validation_failed` */
+function keyId(parameters: Static<typeof params>): string {
+  return uuidParameter(parameters, 'key_id');
 }
 
 /**

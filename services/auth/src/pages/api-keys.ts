@@ -1,10 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { isUuid } from '@tollgate/kit/text';
 import type { ApiKey } from '../api-keys/api-key.ts';
-import { createApiKey, revokeApiKey, rotateApiKey } from '../api-keys/keys.ts';
-import { requireOwnRights } from '../api-keys/rights.ts';
+import { createApiKey, getOwnKey, getOwnKeyForChange, revokeApiKey, rotateApiKey } from '../api-keys/keys.ts';
 import { requireKeyAssurance, requireSelfService } from '../api-keys/routes.ts';
-import { errors } from '../errors.ts';
 import type { User } from '../users/user.ts';
 import { field, form, problemSummary } from './forms.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
@@ -68,7 +65,14 @@ export const apiKeyPage: PageDefinition = {
           )
         : await rotateApiKey(
             context,
-            { old: await getRotatedKey(visit, owner, rotated), grace, maxKeys },
+            {
+              old: await getOwnKeyForChange(context, owner.user, {
+                id: rotated,
+                nowMs: visit.metadata.nowMs,
+              }),
+              grace,
+              maxKeys,
+            },
             request,
           );
     return sendView(visit, viewKey(visit, text));
@@ -82,7 +86,7 @@ async function viewRequest(visit: Visit, { problem }: Outcome): Promise<View> {
   const isRotation = rotated !== '' && owner !== undefined;
   const title = isRotation ? texts.replaceApiKey : texts.createApiKey;
   const fields = isRotation
-    ? html`<p>${texts.replaceApiKeyText((await getOwnKey(visit, owner, rotated)).name)}</p>
+    ? html`<p>${texts.replaceApiKeyText((await getOwnKey(visit.context, owner.user, rotated)).name)}</p>
 <input type="hidden" name="rotate" value="${rotated}">`
     : field(
         {
@@ -116,22 +120,7 @@ function viewKey(visit: Visit, key: string): View {
 export async function endApiKey(visit: Visit, owner: Owner): Promise<'api-key'> {
   const { context, metadata } = visit;
   requireSelfService(context);
-  const key = await getOwnKey(visit, owner, visit.form.key_id ?? '');
+  const key = await getOwnKey(context, owner.user, visit.form.key_id ?? '');
   await revokeApiKey(context, key, { actor: owner.user, metadata });
   return 'api-key';
-}
-
-/** @throws AppError `api_key_not_found`, also for keys of other users. */
-async function getOwnKey({ context }: Visit, { user }: Owner, id: string): Promise<ApiKey> {
-  const key = isUuid(id) ? await context.store.apiKeys.find(id.toLowerCase()) : undefined;
-  if (key?.user_id !== user.id) throw errors.api_key_not_found();
-  return key;
-}
-
-/** @throws AppError `api_key_not_found`, `not_admin` */
-async function getRotatedKey(visit: Visit, owner: Owner, id: string): Promise<ApiKey> {
-  const key = await getOwnKey(visit, owner, id);
-  const { context, metadata } = visit;
-  requireOwnRights(key, { user: owner.user, settings: context.settings, nowMs: metadata.nowMs });
-  return key;
 }
