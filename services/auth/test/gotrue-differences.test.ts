@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { operations } from '../src/app/open-api.ts';
+import { operations } from '../src/app/operations.ts';
 import { errors } from '../src/errors.ts';
 import { startAuthServer } from './helpers/auth-server.ts';
 import {

@@ -6,7 +6,7 @@ import { type AdminScope, hasScope } from '../sessions/admin-scopes.ts';
 import { verifyAdmin } from '../sessions/authenticate.ts';
 import { findAdminKey } from './admin-key.ts';
 import type { Context } from './context.ts';
-import { operations } from './open-api.ts';
+import { operations } from './operations.ts';
 
 /**
  * The scope that API keys need for a route, from the table of operations. Undefined for the
@@ -26,7 +26,7 @@ export function requiredScope({
     const name = `${one === 'HEAD' ? 'GET' : one} ${path}`;
     const operation = operations[name];
     if (operation?.scope === undefined)
-      throw new Error(`${name} has no scope: add it to the operations of open-api.ts with forAdmin`);
+      throw new Error(`${name} has no scope: add it to operations.ts with forAdmin`);
     return operation.scope;
   });
   if (others.some((other) => other !== scope)) throw new Error(`${path} has several scopes in one route`);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import { requiredScope } from '../../src/app/admin-access.ts';
-import { operations } from '../../src/app/open-api.ts';
+import { operations } from '../../src/app/operations.ts';
 import { adminScopes, hasScope } from '../../src/sessions/admin-scopes.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Value } from 'typebox/value';
-import { operations } from '../../src/app/open-api.ts';
+import { operations } from '../../src/app/operations.ts';
 import { components } from '../../src/http/open-api-components.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { type Operation, operations } from '../../src/app/open-api.ts';
+import { type Operation, operations } from '../../src/app/operations.ts';
 import { components } from '../../src/http/open-api-components.ts';
 
 interface Received {

@@ -93,7 +93,7 @@ t.test('a program without rights on organizations soft-deletes a user', async (t
   await t.rejects(
     sql`create trigger own after insert on own for each row execute function auth.end_memberships()`,
     { code: '42501' },
-    'nobody else makes triggers of the function',
+    'other roles cannot create triggers that call the function',
   );
   t.same(await members(), [bob.userId]);
 });
