@@ -90,7 +90,7 @@ function readSourceAddress(reader: MessageReader, peer: number): string {
   while (reader.hasField(socketAddress)) {
     const tag = reader.readTag();
     if (tag === tags.source.ip) ip = reader.readText(socketAddress);
-    else reader.skipField(tag, socketAddress);
+    else skipUnknown(reader, tag, socketAddress, tags.source.ip);
   }
   // Another kind of address would replace it.
   if (reader.hasField(address)) reader.failed = true;

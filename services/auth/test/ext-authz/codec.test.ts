@@ -173,6 +173,11 @@ t.test('a known field with another wire type is left to the definition', async (
   const request = [34, http.length, ...http];
   const bytes = Uint8Array.from([10, request.length + 2, ...contextExtensions, ...request]);
   t.equal(readCheckRequest(bytes), undefined);
+  // The address of the source.
+  const socketAddress = [0x15, 3, 0x3a, 0x3a, 0x31];
+  const source = [10, 9, 10, 7, 10, 5, ...socketAddress];
+  const get = [34, 7, 18, 5, 18, 3, 71, 69, 84];
+  t.equal(readCheckRequest(Uint8Array.from([10, source.length + get.length, ...source, ...get])), undefined);
 });
 
 t.test('allowed requests have the response of the definition, byte for byte', async (t) => {
