@@ -162,3 +162,67 @@ t.test('of two policies for a host, the older one applies', async (t) => {
   t.equal(find('c.example'), undefined);
   t.equal(table.find(toRequest({ host: 'a.test' }), undefined)?.name, 'shop/old', 'OPTIONS *');
 });
+
+const gateway = `
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: main }]`;
+
+t.test('defaults are access and limits, and overrides a policy of its own in the same domain', async (t) => {
+  const policy = compileValid(`${gateway}
+  defaults:
+    access: { roles: [staff] }
+    limits: [{ name: a, by: [User], requests: 1, per: Hour }]
+  overrides:
+    access: { issuers: [tollgate] }
+    limits: [{ name: cap, by: [{ header: x-region }], requests: 9, per: Hour }]`);
+  t.same(policy.fallback.access, { ...authenticated, roles: ['staff'] });
+  t.same(policy.fallback.limits, [{ name: 'a', plans: undefined, keys: ['user_id'] }]);
+  t.match(policy.overrides, {
+    name: 'shop/orders',
+    limitDomain: 'policy/shop/orders',
+    fallback: {
+      access: { ...authenticated, issuers: ['tollgate'] },
+      limits: [{ name: 'cap', plans: undefined, keys: ['header_x-region'] }],
+    },
+  });
+  t.same(policy.headers, ['x-region'], 'the gateway must send what overrides count by');
+});
+
+t.test('overrides without access have no condition on callers', async (t) => {
+  const { overrides } = compileValid(`${gateway}
+  overrides: { limits: [{ name: cap, by: [Address], requests: 9, per: Hour }] }`);
+  t.same(overrides?.fallback.access, { type: 'Public' });
+});
+
+t.test('defaults and overrides are for Gateways, once, with unique names of limits', async (t) => {
+  const limit = '[{ name: a, by: [User], requests: 1, per: Hour }]';
+  t.same(
+    compileProblems(`
+  hosts: [a.test]
+  defaults: { access: { type: Public } }
+  overrides: { limits: ${limit} }`),
+    [
+      'shop/orders: spec.defaults: holds for a Gateway only: targetRefs must be Gateways',
+      'shop/orders: spec.overrides: holds for a Gateway only: targetRefs must be Gateways',
+    ],
+  );
+  t.same(
+    compileProblems(`${gateway}
+  access: { roles: [a] }
+  limits: ${limit}
+  defaults: { access: { type: Public }, limits: ${limit.replace('name: a', 'name: b')} }`),
+    [
+      'shop/orders: spec.defaults.access: cannot be combined with access; remove either',
+      'shop/orders: spec.defaults.limits: cannot be combined with limits; remove either',
+    ],
+  );
+  t.same(
+    compileProblems(`${gateway}
+  limits: ${limit}
+  overrides: { access: { type: Public, roles: [a] }, limits: ${limit.replace('}', ', only: true }')} }`),
+    [
+      "shop/orders: spec.overrides.limits[0].name: 'a' is the name of another limit: names must differ",
+      'shop/orders: spec.overrides.access.roles: has no effect with type: Public; remove either',
+      'shop/orders: spec.overrides.limits[0].only: has no effect: overrides hold for every request',
+    ],
+  );
+});

@@ -101,3 +101,19 @@ t.test('problems of limits have the names of their fields', async (t) => {
     ['shop/orders: spec.limits[0].by: has an attribute twice'],
   );
 });
+
+t.test('limits of defaults and overrides are rules of the same domain', async (t) => {
+  const find = createFinder(`
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: main }]
+  defaults: { limits: [{ name: a, by: [User], requests: 1, per: Hour }] }
+  overrides: { limits: [{ name: cap, by: [User], requests: 9, per: Hour }] }`);
+  t.match(find(['limit', 'a'], ['user_id', 'u1']), { requestsPerUnit: 1 });
+  t.match(find(['limit', 'cap'], ['user_id', 'u1']), { requestsPerUnit: 9 });
+});
+
+t.test('a problem of a limit of overrides has its path', async (t) => {
+  const problems = compileProblems(`
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: main }]
+  overrides: { limits: [{ name: cap, by: [User], requests: 9 }] }`);
+  t.same(problems, ['shop/orders: spec.overrides.limits[0].per: is required, or period instead']);
+});

@@ -47,10 +47,12 @@ t.test('every field of every part is read', async (t) => {
           queryParams: [{ type: Exact, name: format, value: csv }]
       access: *access
       limits: []
-  limits:
+  limits: &limits
     - { name: a, only: true, by: [User, { header: x-region }], requests: 1, per: Hour, period: 90s, unlimited: false,
         plans: { pro: { requests: 2, unlimited: false } }, algorithm: TokenBucket, burst: 3, timeZone: Europe/Berlin,
-        lease: 5%, onStoreFailure: Deny, mode: Shadow }`);
+        lease: 5%, onStoreFailure: Deny, mode: Shadow }
+  defaults: { access: *access, limits: *limits }
+  overrides: { access: *access, limits: *limits }`);
   t.same(missingFields(specFields, spec), [], 'none is missing');
   t.same(spec.rules?.[0]?.limits, [], 'an empty list has a meaning');
   t.same(spec.limits?.[0]?.by, ['User', { header: 'x-region' }]);

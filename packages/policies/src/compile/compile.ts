@@ -4,7 +4,7 @@ import { PathIndex } from '../match/path-index.ts';
 import { coversPattern } from '../match/path-pattern.ts';
 import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } from '../match/request-match.ts';
 import { type Access, authenticated, compileAccess } from './access.ts';
-import { checkLimits, type LimitDescriptor, policyDomain, toLimitDescriptor } from './limits.ts';
+import { allLimits, checkLimits, type LimitDescriptor, policyDomain, toLimitDescriptor } from './limits.ts';
 
 /** Access and limits of a part of the target of a policy. */
 export interface PolicyRule {
@@ -26,12 +26,17 @@ export interface CompiledPolicy {
   readonly fallback: PolicyRule;
   /** Names of headers that it compares or counts by, in lower case. */
   readonly headers: readonly string[];
+  /** Holds for the routes of its Gateways in addition to their own policies. */
+  readonly overrides?: CompiledPolicy;
 }
+
+const noRules = new PathIndex<RequestAttributes, PolicyRule>([]);
 
 /** Stands for a policy that never had a valid version. */
 export function createInvalidPolicy(name: string): CompiledPolicy {
   const fallback: PolicyRule = { label: undefined, access: { type: 'Invalid' }, limits: [] };
-  return { name, limitDomain: undefined, rules: new PathIndex([]), fallback, headers: [] };
+  const policy = { name, limitDomain: undefined, rules: noRules, fallback, headers: [] };
+  return { ...policy, overrides: policy };
 }
 
 export type CompileResult =
@@ -53,9 +58,13 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
   const report = reportTo(problems);
   if ((spec.hosts === undefined) === (spec.targetRefs === undefined))
     report('hosts', `needs exactly one of hosts and targetRefs, and has ${spec.hosts ? 'both' : 'neither'}`);
+  checkParts(spec, report);
   problems.push(...checkLimits(resource));
-  const scope: Scope = { limits: spec.limits ?? [], report, access: undefined };
-  const access = readAccess(spec.access, 'access', scope);
+  const { defaults = {} } = spec;
+  const limitSpecs = spec.limits ?? defaults.limits ?? [];
+  const scope: Scope = { limits: limitSpecs, report, access: undefined };
+  const accessField = spec.access === undefined && defaults.access ? 'defaults.access' : 'access';
+  const access = readAccess(spec.access ?? defaults.access, accessField, scope);
   const fallback = { label: undefined, access, limits: defaultLimits(scope.limits) };
   const rules = (spec.rules ?? []).map((rule, index) => compileRule(rule, index, { ...scope, access }));
   reportUnreachable(rules, report);
@@ -63,20 +72,44 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
     ...scope,
     report: reportTo(warnings),
   });
+  const overridden = spec.overrides && compileOverrides(spec.overrides, report);
   if (problems.length > 0) return { ok: false, problems };
   const entries = rules.flatMap(({ rule, matches }) => matches.map(({ match }) => toEntry(match, rule)));
   const limitDomain = policyDomain(resource);
-  const headers = findHeaders(spec);
-  return {
-    ok: true,
-    policy: { name, limitDomain, rules: new PathIndex(entries), fallback, headers },
-    warnings,
-  };
+  const common = { name, limitDomain, headers: findHeaders(spec) };
+  const overrides = overridden && { ...common, rules: noRules, fallback: overridden };
+  const policy = { ...common, rules: new PathIndex(entries), fallback, ...(overrides && { overrides }) };
+  return { ok: true, policy, warnings };
 }
 
-function findHeaders({ rules = [], limits = [] }: PolicySpec): readonly string[] {
-  const compared = rules.flatMap(({ matches }) => matches.flatMap((match) => match.headers ?? []));
-  const counted = limits.flatMap(({ by }) => by.filter((item) => typeof item !== 'string'));
+/** Parts that only policies of Gateways have, and that are other names of each other. */
+function checkParts({ targetRefs, access, limits, defaults, overrides }: PolicySpec, report: Report): void {
+  const isForGateways = targetRefs?.every(({ kind }) => kind === 'Gateway') ?? false;
+  for (const [name, part] of Object.entries({ defaults, overrides }))
+    if (part !== undefined && !isForGateways)
+      report(name, 'holds for a Gateway only: targetRefs must be Gateways');
+  for (const [name, part] of Object.entries({ access, limits }))
+    if (part !== undefined && defaults?.[name as 'access' | 'limits'] !== undefined)
+      report(`defaults.${name}`, `cannot be combined with ${name}; remove either`);
+}
+
+/** Without access, there is no condition on callers. */
+function compileOverrides(
+  { access, limits = [] }: NonNullable<PolicySpec['overrides']>,
+  report: Report,
+): PolicyRule {
+  const scope: Scope = { limits, report, access: { type: 'Public' } };
+  const compiled = readAccess(access, 'overrides.access', scope);
+  for (const [index, { only }] of limits.entries())
+    if (only !== undefined)
+      report(`overrides.limits[${index}].only`, 'has no effect: overrides hold for every request');
+  return { label: undefined, access: compiled, limits: limits.map(toLimitDescriptor) };
+}
+
+function findHeaders(spec: PolicySpec): readonly string[] {
+  const matches = (spec.rules ?? []).flatMap((rule) => rule.matches);
+  const compared = matches.flatMap(({ headers = [] }) => headers);
+  const counted = allLimits(spec).flatMap(({ limit }) => limit.by.filter((item) => typeof item !== 'string'));
   return [...compared.map(({ name }) => name.toLowerCase()), ...counted.map(({ header }) => header)];
 }
 

@@ -10,7 +10,7 @@ import {
 import { type FieldName, resourceSpelling, type Spelling } from '@tollgate/rules/spelling';
 import { algorithmValues, storeFailureValues, unitValues, type Values } from '@tollgate/rules/values';
 import { limitAttributes } from '../definition/fields.ts';
-import type { LimitSpec, PolicyResource } from '../definition/spec.ts';
+import type { LimitSpec, PolicyResource, PolicySpec } from '../definition/spec.ts';
 
 /** A limit as the descriptor that counts it. */
 export interface LimitDescriptor {
@@ -31,6 +31,24 @@ export function toLimitDescriptor({ name, plans, by }: LimitSpec): LimitDescript
   return { name, plans: plans && new Set(plans.keys()), keys };
 }
 
+/** A limit of any part of a policy. */
+interface PlacedLimit {
+  readonly limit: LimitSpec;
+  /** Path in the object. */
+  readonly field: string;
+}
+
+/** All limits of a policy; a limiter has them in one domain. */
+export function allLimits({ limits, defaults, overrides }: PolicySpec): readonly PlacedLimit[] {
+  const place = (list: readonly LimitSpec[] = [], field: string): readonly PlacedLimit[] =>
+    list.map((limit, index) => ({ limit, field: `${field}[${index}]` }));
+  return [
+    ...place(limits, 'spec.limits'),
+    ...place(defaults?.limits, 'spec.defaults.limits'),
+    ...place(overrides?.limits, 'spec.overrides.limits'),
+  ];
+}
+
 /** Domain of the limits of a policy. */
 export function policyDomain({ namespace, name }: Pick<PolicyResource, 'namespace' | 'name'>): string {
   return `${policyDomainPrefix}${namespace}/${name}`;
@@ -45,8 +63,7 @@ const spelling: Spelling = { ...resourceSpelling, requests_per_unit: 'requests',
  */
 export function toRuleDocument(resource: PolicyResource): RuleDocument {
   const fields: string[] = [];
-  const descriptors = (resource.spec.limits ?? []).map((limit, index) => {
-    const field = `spec.limits[${index}]`;
+  const descriptors = allLimits(resource.spec).map(({ limit, field }) => {
     const { keys } = toLimitDescriptor(limit);
     const count = (numbers: Pick<LimitSpec, 'requests' | 'unlimited'>, at: number): DescriptorSpec =>
       toChain(keys, { rateLimit: toRuleLimit(limit, numbers, at), shadowMode: limit.mode === 'Shadow', at });
@@ -107,12 +124,11 @@ function toFileText(resource: string | undefined, values: Values): string | unde
  * that limiters get compile.
  */
 export function checkLimits(resource: PolicyResource): readonly RuleProblem[] {
-  const { limits = [] } = resource.spec;
+  const limits = allLimits(resource.spec);
   const source = `${resource.namespace}/${resource.name}`;
   const problems: RuleProblem[] = [];
   const names = new Set<string>();
-  for (const [index, limit] of limits.entries()) {
-    const field = `spec.limits[${index}]`;
+  for (const { limit, field } of limits) {
     const report = (name: string, message: string) =>
       void problems.push({ source, field: `${field}.${name}`, path: `${field}.${name}`, message });
     if (names.has(limit.name))

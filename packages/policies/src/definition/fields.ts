@@ -329,6 +329,9 @@ const limitRows = {
   },
 } as const satisfies Fields;
 
+const accessPart = { kind: 'part', fields: accessFields } as const;
+const limitsPart = { kind: 'parts', fields: limitRows, maxItems: maxLimits } as const;
+
 export const specFields = {
   targetRefs: {
     kind: 'parts',
@@ -361,21 +364,28 @@ export const specFields = {
     maxItems: 64,
     description: 'Hosts that the policy is for, where the gateway has no objects of Gateway API.',
   },
-  access: {
-    kind: 'part',
-    fields: accessFields,
-    description: 'Who may call. Default: callers with a valid credential.',
-  },
+  access: { ...accessPart, description: 'Who may call. Default: callers with a valid credential.' },
   rules: {
     kind: 'parts',
     fields: ruleFields,
     maxItems: 256,
     description: 'Parts of the target, of which the first that matches applies.',
   },
-  limits: {
-    kind: 'parts',
-    fields: limitRows,
-    maxItems: maxLimits,
-    description: 'How much each caller may call.',
+  limits: { ...limitsPart, description: 'How much each caller may call.' },
+  defaults: {
+    kind: 'part',
+    description: 'For a Gateway: another name of access and limits, which policies of routes replace.',
+    fields: {
+      access: { ...accessPart, description: 'Who may call.' },
+      limits: { ...limitsPart, description: 'How much each caller may call.' },
+    },
+  },
+  overrides: {
+    kind: 'part',
+    description: 'For a Gateway: holds for all of its routes in addition to their own policies.',
+    fields: {
+      access: { ...accessPart, description: 'Who may call at most. Default: everyone.' },
+      limits: { ...limitsPart, description: 'Counted in addition to the limits of the route.' },
+    },
   },
 } as const satisfies Fields;

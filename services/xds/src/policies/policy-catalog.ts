@@ -3,7 +3,7 @@ import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { compareText } from '@tollgate/kit/text';
 import type { Steps } from '@tollgate/kit/time';
 import { compilePolicy } from '@tollgate/policies/compile/compile';
-import { toRuleDocument } from '@tollgate/policies/compile/limits';
+import { allLimits, toRuleDocument } from '@tollgate/policies/compile/limits';
 import type { PolicyResource } from '@tollgate/policies/definition/spec';
 import { findHosts, readPolicy } from '@tollgate/policies/read/read-policy';
 import {
@@ -87,7 +87,7 @@ export class PolicyCatalog {
   #putRules(policies: readonly KnownPolicy[]): void {
     const domains = new Set<string>();
     for (const { valid } of policies) {
-      if (valid?.resource.spec.limits === undefined) continue;
+      if (valid === undefined || allLimits(valid.resource.spec).length === 0) continue;
       const document = toRuleDocument(valid.resource);
       this.#rules.put(document.domain, document);
       domains.add(document.domain);

@@ -11,7 +11,7 @@ import type { Message } from "@bufbuild/protobuf";
 export declare const file_tollgate_policy_v1_access_config: GenFile;
 
 /**
- * The AccessPolicies of one namespace, as the xDS server sends them to auth servers.
+ * The AccessPolicies and routes of one namespace, as the xDS server sends them to auth servers.
  *
  * @generated from message tollgate.policy.v1.AccessConfig
  */
@@ -29,6 +29,14 @@ export declare type AccessConfig = Message<"tollgate.policy.v1.AccessConfig"> & 
    * @generated from field: repeated tollgate.policy.v1.AccessPolicy policies = 2;
    */
   policies: AccessPolicy[];
+
+  /**
+   * Routes of Gateway API that a Gateway accepts, sorted by kind and name. Routes without a policy
+   * are sent, too, because they take requests from others by their precedence.
+   *
+   * @generated from field: repeated tollgate.policy.v1.Route routes = 3;
+   */
+  routes: Route[];
 };
 
 /**
@@ -64,7 +72,8 @@ export declare type AccessPolicy = Message<"tollgate.policy.v1.AccessPolicy"> & 
   spec: string;
 
   /**
-   * Hosts of a policy that never had a valid version. All of their requests are denied.
+   * Hosts of a policy that never had a valid version. All of their requests are denied, and so are
+   * those of rules of routes that name it.
    *
    * @generated from field: repeated string denied_hosts = 4;
    */
@@ -76,4 +85,106 @@ export declare type AccessPolicy = Message<"tollgate.policy.v1.AccessPolicy"> & 
  * Use `create(AccessPolicySchema)` to create a new message.
  */
 export declare const AccessPolicySchema: GenMessage<AccessPolicy>;
+
+/**
+ * An HTTPRoute or a GRPCRoute; or a Gateway, for requests to its listeners that no route takes.
+ *
+ * @generated from message tollgate.policy.v1.Route
+ */
+export declare type Route = Message<"tollgate.policy.v1.Route"> & {
+  /**
+   * `HTTPRoute`, `GRPCRoute` or `Gateway`.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Creation of the object in milliseconds since the Unix epoch: of equally specific matches, that
+   * of the older route takes a request.
+   *
+   * @generated from field: int64 created_ms = 3;
+   */
+  createdMs: bigint;
+
+  /**
+   * In the order of the object. A rule appears once for each set of gateways and hosts for which
+   * other policies apply.
+   *
+   * @generated from field: repeated tollgate.policy.v1.RouteRule rules = 4;
+   */
+  rules: RouteRule[];
+};
+
+/**
+ * Describes the message tollgate.policy.v1.Route.
+ * Use `create(RouteSchema)` to create a new message.
+ */
+export declare const RouteSchema: GenMessage<Route>;
+
+/**
+ * A rule of a route at some listeners. For a Gateway: a listener.
+ *
+ * @generated from message tollgate.policy.v1.RouteRule
+ */
+export declare type RouteRule = Message<"tollgate.policy.v1.RouteRule"> & {
+  /**
+   * Name of the rule; empty if it has none.
+   *
+   * @generated from field: string section_name = 1;
+   */
+  sectionName: string;
+
+  /**
+   * Intersection of the hostnames of the route and of the listeners; `*` for every host.
+   *
+   * @generated from field: repeated string hosts = 2;
+   */
+  hosts: string[];
+
+  /**
+   * Each a match as JSON, as in `rules[].matches[]` of an AccessPolicy, but `GET` does not include
+   * `HEAD`. A method of a GRPCRoute is a path. None: every request, as the path prefix `/`. Those
+   * of a Gateway have none.
+   *
+   * @generated from field: repeated string matches = 3;
+   */
+  matches: string[];
+
+  /**
+   * `namespace/name` of the policy that applies: that of the rule, else of the route, else of the
+   * listener, else of the Gateway. Empty: none.
+   *
+   * @generated from field: string policy = 4;
+   */
+  policy: string;
+
+  /**
+   * `namespace/name` of the policies of Gateways and listeners whose `overrides` hold in addition,
+   * also when one of them is `policy`.
+   *
+   * @generated from field: repeated string overrides = 5;
+   */
+  overrides: string[];
+
+  /**
+   * Each a Gateway and a port of it, such as `infra/main:443`: requests that arrive there are told
+   * apart by host, and requests that arrive elsewhere are not. If an auth server cannot tell at
+   * which of several a request arrived, the policies of all must allow it.
+   *
+   * @generated from field: repeated string gateways = 6;
+   */
+  gateways: string[];
+};
+
+/**
+ * Describes the message tollgate.policy.v1.RouteRule.
+ * Use `create(RouteRuleSchema)` to create a new message.
+ */
+export declare const RouteRuleSchema: GenMessage<RouteRule>;
 

@@ -8,7 +8,7 @@ import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
  * Describes the file tollgate/policy/v1/access_config.proto.
  */
 export const file_tollgate_policy_v1_access_config = /*@__PURE__*/
-  fileDesc("CiZ0b2xsZ2F0ZS9wb2xpY3kvdjEvYWNjZXNzX2NvbmZpZy5wcm90bxISdG9sbGdhdGUucG9saWN5LnYxIlAKDEFjY2Vzc0NvbmZpZxIMCgRuYW1lGAEgASgJEjIKCHBvbGljaWVzGAIgAygLMiAudG9sbGdhdGUucG9saWN5LnYxLkFjY2Vzc1BvbGljeSJUCgxBY2Nlc3NQb2xpY3kSDAoEbmFtZRgBIAEoCRISCgpjcmVhdGVkX21zGAIgASgDEgwKBHNwZWMYAyABKAkSFAoMZGVuaWVkX2hvc3RzGAQgAygJYgZwcm90bzM");
+  fileDesc("CiZ0b2xsZ2F0ZS9wb2xpY3kvdjEvYWNjZXNzX2NvbmZpZy5wcm90bxISdG9sbGdhdGUucG9saWN5LnYxInsKDEFjY2Vzc0NvbmZpZxIMCgRuYW1lGAEgASgJEjIKCHBvbGljaWVzGAIgAygLMiAudG9sbGdhdGUucG9saWN5LnYxLkFjY2Vzc1BvbGljeRIpCgZyb3V0ZXMYAyADKAsyGS50b2xsZ2F0ZS5wb2xpY3kudjEuUm91dGUiVAoMQWNjZXNzUG9saWN5EgwKBG5hbWUYASABKAkSEgoKY3JlYXRlZF9tcxgCIAEoAxIMCgRzcGVjGAMgASgJEhQKDGRlbmllZF9ob3N0cxgEIAMoCSJlCgVSb3V0ZRIMCgRraW5kGAEgASgJEgwKBG5hbWUYAiABKAkSEgoKY3JlYXRlZF9tcxgDIAEoAxIsCgVydWxlcxgEIAMoCzIdLnRvbGxnYXRlLnBvbGljeS52MS5Sb3V0ZVJ1bGUidgoJUm91dGVSdWxlEhQKDHNlY3Rpb25fbmFtZRgBIAEoCRINCgVob3N0cxgCIAMoCRIPCgdtYXRjaGVzGAMgAygJEg4KBnBvbGljeRgEIAEoCRIRCglvdmVycmlkZXMYBSADKAkSEAoIZ2F0ZXdheXMYBiADKAliBnByb3RvMw");
 
 /**
  * Describes the message tollgate.policy.v1.AccessConfig.
@@ -23,4 +23,18 @@ export const AccessConfigSchema = /*@__PURE__*/
  */
 export const AccessPolicySchema = /*@__PURE__*/
   messageDesc(file_tollgate_policy_v1_access_config, 1);
+
+/**
+ * Describes the message tollgate.policy.v1.Route.
+ * Use `create(RouteSchema)` to create a new message.
+ */
+export const RouteSchema = /*@__PURE__*/
+  messageDesc(file_tollgate_policy_v1_access_config, 2);
+
+/**
+ * Describes the message tollgate.policy.v1.RouteRule.
+ * Use `create(RouteRuleSchema)` to create a new message.
+ */
+export const RouteRuleSchema = /*@__PURE__*/
+  messageDesc(file_tollgate_policy_v1_access_config, 3);
 
