@@ -43,7 +43,10 @@ import { currentNamespace, loadKubeConfig } from './kube/config.ts';
 import { type Leadership, LeaseElector, replicaIdentity } from './kube/lease.ts';
 import { countReloads, registerLimiters, registerMetrics } from './metrics.ts';
 import { Pipeline } from './pipeline.ts';
-import { accessConfigType } from './policies/policy-catalog.ts';
+import { accessConfigType } from './policies/access-config.ts';
+import { PolicyLog } from './policies/policy-log.ts';
+import { PolicyPipeline } from './policies/policy-pipeline.ts';
+import type { PolicySource } from './policies/policy-source.ts';
 import { AllowFile } from './sources/allow-file.ts';
 import { FolderSource } from './sources/folder.ts';
 import { HeldConfigMap } from './sources/held-config-map.ts';
@@ -104,7 +107,7 @@ export async function buildApp(
   const pipeline = new Pipeline(context, {
     ...environment,
     snapshots,
-    accessSnapshots: access.snapshots,
+    waitsForPolicies: environment.policies !== undefined,
     limiters,
     debounceMs: settings.debounceMs,
     allowEmpty: settings.allowEmpty,
@@ -123,8 +126,18 @@ export async function buildApp(
     anyDomainNamespaces: source === 'kubernetes' ? settings.anyDomainNamespaces : ['*'],
   });
   observer.pipeline = pipeline;
+  const policies =
+    environment.policies &&
+    new PolicyPipeline(context, {
+      source: environment.policies,
+      limiters: { snapshots, clients: limiters },
+      authServers: { snapshots: access.snapshots, clients: access.limiters },
+      setRules: (rules) => pipeline.setPolicyRules(rules),
+      reporters: [new PolicyLog(logger)],
+      debounceMs: settings.debounceMs,
+    });
   const admin = buildAdminServer(
-    { registry, pipeline, snapshots, limiters, health, logger, nowMs, sourceName: source },
+    { registry, pipeline, policies, snapshots, limiters, health, logger, nowMs, sourceName: source },
     { host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
   );
   const { certificates } = environment;
@@ -153,6 +166,8 @@ export async function buildApp(
       stop: ({ signal }: { readonly signal: AbortSignal }) => admin.stop(signal),
     },
     ...environment.components,
+    // The source of policies may be a part of the other source, which must not deliver before.
+    ...(policies ? [{ name: 'policies', start: () => policies.start(), stop: () => policies.close() }] : []),
     { name: 'source', start: () => pipeline.start(), stop: () => pipeline.close() },
     ...(certificates === undefined ? [] : [certificatesComponent(certificates, health)]),
     {
@@ -258,6 +273,8 @@ async function loadCredentials(
 /** Where objects come from, and where their statuses are written. */
 interface Environment {
   readonly source: ResourceSource;
+  /** Undefined: access policies are not read, and auth servers get none. */
+  readonly policies?: PolicySource;
   /** Where held deletions are stored. */
   readonly holdStore: HoldStore;
   /** Empty when objects have no status. */
@@ -288,10 +305,10 @@ function readFolder(context: Context, settings: Settings): Environment {
     dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
   const source = new FolderSource(context, { folder, namespaces, lastValid, comparesStored });
   const holdStore = new AllowFile(folder, context);
-  if (lastValid === undefined)
-    return { source, holdStore, writers: [], components: [], statusComponents: [] };
+  const environment = { source, policies: source.policies, holdStore, statusComponents: [] };
+  if (lastValid === undefined) return { ...environment, writers: [], components: [] };
   const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
-  return { source, holdStore, writers: [lastValid], startGraceMs: 0, components, statusComponents: [] };
+  return { ...environment, writers: [lastValid], startGraceMs: 0, components };
 }
 
 async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {

@@ -6,97 +6,24 @@ import {
   type Steps,
   scheduleByTimer,
 } from '@tollgate/kit/time';
-import type { LimiterRegistry } from './ads/limiters.ts';
 import { Catalog, type CatalogChange, type CatalogEvent } from './catalog/catalog.ts';
 import { PendingEvents } from './catalog/pending-events.ts';
 import type { Preview } from './catalog/preview.ts';
-import {
-  addResources,
-  type CommonSnapshot,
-  countDomains,
-  isSameSnapshot,
-  type SnapshotStore,
-} from './catalog/snapshot.ts';
+import { addResources, type CommonSnapshot, countDomains, isSameSnapshot } from './catalog/snapshot.ts';
 import {
   type ConfigObject,
   formatOutages,
-  type ResourceSource,
   type SourceEvent,
   type SourceOutage,
   type SourceProblem,
 } from './catalog/source.ts';
-import { acceptedReasons, type ValidationResult } from './catalog/validation-result.ts';
+import { acceptedReasons } from './catalog/validation-result.ts';
 import type { Context } from './context.ts';
-import { type DeletionOptions, Deletions, type HoldState } from './deletions.ts';
+import { Deletions } from './deletions.ts';
 import { PipelineLog } from './pipeline-log.ts';
-import { PolicyCatalog, type PolicySnapshots } from './policies/policy-catalog.ts';
-import type { DomainLimiters } from './status/domain-status.ts';
+import type { PipelineOptions, PipelineState } from './pipeline-options.ts';
 import { MatchedRules } from './status/matched-rules.ts';
-import type { ObjectStatus } from './status/object-status.ts';
-import {
-  type DomainOfClass,
-  type ReportExchange,
-  StatusReporter,
-  type StatusWriter,
-} from './status/reporter.ts';
-import type { StoredStatus } from './status/status-manifest.ts';
-
-export interface PipelineOptions {
-  readonly source: ResourceSource;
-  readonly snapshots: SnapshotStore;
-  /** Gets the policies for auth servers. Undefined: policies are ignored. */
-  readonly accessSnapshots?: SnapshotStore | undefined;
-  readonly limiters: LimiterRegistry;
-  /** Empty when objects have no status. The caller starts and closes them. */
-  readonly writers?: readonly StatusWriter[];
-  /** Undefined when there is only one replica. The caller starts and closes it. */
-  readonly reports?: ReportExchange | undefined;
-  /** Changes are collected for this time before they are applied together. */
-  readonly debounceMs: number;
-  /** Whether an empty set is served. Otherwise limiters keep the last one. */
-  readonly allowEmpty: boolean;
-  /** Undefined when deletions take effect at once. */
-  readonly deletions?: DeletionOptions | undefined;
-  /** A monotonic clock in milliseconds, for deletions. */
-  readonly monotonicNow?: () => number;
-  /** Namespaces that may claim any domain, `*` for all. Default all. */
-  readonly anyDomainNamespaces?: readonly string[];
-  /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
-  readonly domainGraceMs?: number;
-  /** The status that an object has, if the source has statuses. */
-  readonly stored?: ((id: string) => StoredStatus | undefined) | undefined;
-  /** A rule that has matched nothing for this time is named in a status; 0 or undefined never. */
-  readonly unmatchedAfterMs?: number;
-  /** Limiters may take this time to reconnect. Default 5000 with writers, 0 without. */
-  readonly startGraceMs?: number;
-  /** Longest time without yielding to streams and health checks. Default 5. */
-  readonly sliceMs?: number;
-  readonly schedule?: Schedule;
-}
-
-/** State that the debug page shows. */
-export interface PipelineState {
-  /** Whether the source has delivered all its objects. */
-  readonly synced: boolean;
-  /** Whether there is no rule left and limiters keep the last ones. */
-  readonly emptyHeldBack: boolean;
-  /** Undefined while no deletion is held back. */
-  readonly hold: HoldState | undefined;
-  /** Unix time; undefined before the first event. */
-  readonly lastEventMs: number | undefined;
-  readonly outages: readonly SourceOutage[];
-  readonly problems: readonly SourceProblem[];
-  /** Results by id. */
-  readonly results: ReadonlyMap<string, ValidationResult>;
-  /** Statuses by id; updated a moment after the results. */
-  readonly statuses: ReadonlyMap<string, ObjectStatus>;
-  /** Limits that are served. */
-  readonly rules: number;
-  /** Limiters connected to other replicas. */
-  readonly limitersElsewhere: number;
-  /** The limiters of a domain, connected to any replica; undefined when it is not served. */
-  limitersOf(domain: DomainOfClass): DomainLimiters | undefined;
-}
+import { StatusReporter } from './status/reporter.ts';
 
 /** Interval at which it is looked which rules have matched. */
 const maxMatchedIntervalMs = 60_000;
@@ -120,8 +47,10 @@ export class Pipeline {
   readonly #schedule: Schedule;
   readonly #sliceMs: number;
   readonly #catalog: Catalog;
-  readonly #policyCatalog = new PolicyCatalog();
-  #policies: PolicySnapshots | undefined;
+  /** Rules of RateLimitConfigs as of the last batch. */
+  #configured: CommonSnapshot | undefined;
+  /** Rules of access policies. */
+  #policyRules: CommonSnapshot | undefined;
   readonly #pending = new PendingEvents();
   /** Events of the batch being applied. */
   #applying = new PendingEvents();
@@ -234,11 +163,19 @@ export class Pipeline {
     return this.#catalog.preview(object, this.#context.nowMs(), isDeleted);
   }
 
+  /** Sets the rules of access policies, which are served with the others. */
+  setPolicyRules(rules: CommonSnapshot): void {
+    this.#policyRules = rules;
+    this.#serve();
+    this.#reporter.changed();
+  }
+
   /** Why nothing is served yet; undefined once something is. */
   notReadyReason(): string | undefined {
     if (this.#options.snapshots.current() !== undefined) return undefined;
     if (this.#emptyHeldBack)
       return 'there are no limits, and XDS_ALLOW_EMPTY=false prevents serving an empty set';
+    if (this.#synced && this.#waitsForPolicies()) return 'access policies have not been read yet';
     const reasons = formatOutages(this.#outages());
     return `the source has not synced yet${reasons === '' ? '' : `: ${reasons}`}`;
   }
@@ -329,8 +266,7 @@ export class Pipeline {
     const { trace } = this.#context;
     const validate = () => this.#validate(events);
     const change = await (trace === undefined ? validate() : trace.validate(validate));
-    const policies = await this.#compilePolicies(events);
-    if (!this.#closed) this.#publish(events, change, policies);
+    if (!this.#closed) this.#publish(events, change);
   }
 
   async #validate(events: readonly SourceEvent[]): Promise<CatalogChange> {
@@ -345,26 +281,11 @@ export class Pipeline {
     return change;
   }
 
-  async #compilePolicies(events: readonly SourceEvent[]): Promise<PolicySnapshots | undefined> {
-    const { accessSnapshots } = this.#options;
-    const list = events.findLast((event) => event.type === 'replaced');
-    if (accessSnapshots === undefined || list?.policies === undefined) return this.#policies;
-    return await runInSlices(this.#policyCatalog.replace(list.policies), { sliceMs: this.#sliceMs });
-  }
-
-  #publish(
-    events: readonly SourceEvent[],
-    { snapshot, results, deleted }: CatalogChange,
-    policies: PolicySnapshots | undefined,
-  ): void {
+  #publish(events: readonly SourceEvent[], { snapshot, results, deleted }: CatalogChange): void {
     const { metrics } = this.#context;
     for (const event of events) {
       if (event.type !== 'replaced') continue;
-      const ofPolicies = (policies?.problems ?? []).map(({ source, field, message }) => ({
-        source,
-        message: field === undefined ? message : `${field}: ${message}`,
-      }));
-      this.#problems = [...(event.problems ?? []), ...ofPolicies];
+      this.#problems = event.problems ?? [];
       this.#log.problems(this.#problems);
       this.#synced = true;
       metrics.synced.set(1);
@@ -372,9 +293,8 @@ export class Pipeline {
     this.#log.results(results);
     this.#log.deleted(deleted);
     this.#reporter.forgetUnreported(deleted);
-    this.#policies = policies;
-    if (policies !== undefined) this.#options.accessSnapshots?.set(policies.access);
-    if (this.#synced) this.#serve(policies === undefined ? snapshot : addResources(snapshot, policies.rules));
+    this.#configured = snapshot;
+    this.#serve();
     this.#countObjects();
     this.#reporter.changed();
   }
@@ -387,9 +307,16 @@ export class Pipeline {
       this.#context.metrics.objects.set({ reason }, counts.get(reason) ?? 0);
   }
 
-  #serve(snapshot: CommonSnapshot): void {
+  #waitsForPolicies(): boolean {
+    return this.#options.waitsForPolicies === true && this.#policyRules === undefined;
+  }
+
+  #serve(): void {
     const { metrics, trace } = this.#context;
     const { snapshots, allowEmpty } = this.#options;
+    const [configured, ofPolicies] = [this.#configured, this.#policyRules];
+    if (!this.#synced || configured === undefined || this.#waitsForPolicies()) return;
+    const snapshot = ofPolicies === undefined ? configured : addResources(configured, ofPolicies);
     const domains = countDomains(snapshot);
     const before = snapshots.current();
     const wasHeldBack = this.#emptyHeldBack;

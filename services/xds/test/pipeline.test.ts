@@ -7,7 +7,7 @@ import type { SourceEvent } from '../src/catalog/source.ts';
 import { memoryHold } from '../src/deletions.ts';
 import type { StoredStatus } from '../src/status/status-manifest.ts';
 import { changed, deleted, getLimits, replaced } from './support/catalogs.ts';
-import { makeLimiter, makeRejection, versions } from './support/limiters.ts';
+import { makeLimiter, makeRejection, makeSnapshot, versions } from './support/limiters.ts';
 import { badSpec, makeObject } from './support/manifests.ts';
 import { startPipeline } from './support/start-pipeline.ts';
 
@@ -26,6 +26,22 @@ t.test('nothing is served before the source has synced', async (t) => {
   t.strictSame([...(store.current()?.resources.keys() ?? [])], ['shop']);
   t.equal(pipeline.notReadyReason(), undefined);
   t.match(pipeline.state(), { synced: true, lastEventMs: 5_000, rules: 1 });
+});
+
+t.test('rules of policies are served with the others, and nothing before them', async (t) => {
+  const { tell, settle, store, pipeline } = await startPipeline(t, { waitsForPolicies: true });
+  const getDomains = () => store.current() && [...(store.current()?.resources.keys() ?? [])];
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  t.equal(getDomains(), undefined);
+  t.equal(pipeline.notReadyReason(), 'access policies have not been read yet');
+  pipeline.setPolicyRules(makeSnapshot('1', { 'policy/shop/a': '1' }));
+  t.strictSame(getDomains(), ['policy/shop/a', 'shop']);
+  tell(deleted('ns/a'));
+  await settle();
+  t.strictSame(getDomains(), ['policy/shop/a']);
+  pipeline.setPolicyRules(makeSnapshot('2', {}));
+  t.strictSame(getDomains(), []);
 });
 
 t.test('burst of changes becomes one snapshot with the last state', async (t) => {

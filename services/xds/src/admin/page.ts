@@ -7,12 +7,17 @@ import { formatOutages } from '../catalog/source.ts';
 import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
 import type { SourceName } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import type { Pipeline, PipelineState } from '../pipeline.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { PipelineState } from '../pipeline-options.ts';
+import type { PolicyPipeline } from '../policies/policy-pipeline.ts';
+import { formatFinding, type PolicyResult } from '../policies/policy-result.ts';
 import { type Page, pageStyle, paginate } from './html.ts';
 
 /** State that the pages show. */
 export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
   readonly pipeline: Pipeline;
+  /** Undefined when access policies are not read. */
+  readonly policies: Pick<PolicyPipeline, 'state'> | undefined;
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
   readonly health: Health;
@@ -58,6 +63,7 @@ ${notices(admin, state)}
 ${notAcceptedObjects(state, find)}
 ${domainTable(snapshot, find)}
 ${objectTable(state, find)}
+${policyTable(admin, find)}
 ${limiterTable(admin, find)}
 </body>
 </html>
@@ -151,6 +157,39 @@ function objectTable(state: PipelineState, find: string): Html {
 function objectCells(row: ReturnType<typeof toObjectRow>): Html {
   const { id, label, domain, generation, rules, accepted, programmed } = row;
   return html`<td>${objectName(id, label)}</td><td>${domain}</td><td>${generation}</td><td>${rules}</td><td class="${accepted.status}">${accepted.reason}</td><td>${programmed && condition(programmed)}</td>`;
+}
+
+function policyTable({ policies }: AdminState, find: string): Html | undefined {
+  if (policies === undefined) return undefined;
+  const { notServedReason, results } = policies.state();
+  const notice =
+    notServedReason === undefined
+      ? undefined
+      : html`<p class="notice">Auth servers get no policies: ${notServedReason}</p>`;
+  const all = [...results.values()].map((result): [string, PolicyResult] => [
+    `${result.namespace}/${result.name}`,
+    result,
+  ]);
+  const rows = findRows(all, find, (name) => [name]);
+  const heads = ['Policy', 'Generation', 'In force', 'Problems and warnings'];
+  return html`${section('Access policies', rows, heads, policyCells)}${notice}`;
+}
+
+function policyCells({
+  namespace,
+  name,
+  label,
+  generation,
+  inForce,
+  problems,
+  warnings,
+}: PolicyResult): Html {
+  const lines = [...problems, ...warnings].map(
+    (finding) =>
+      html`<div class="message"><span class="${problems.includes(finding) ? 'False' : 'Pending'}">${finding.reason}</span> ${formatFinding(finding)}</div>`,
+  );
+  const served = inForce === undefined ? 'nothing: its hosts are denied' : `generation ${inForce.generation}`;
+  return html`<td>${objectName(`${namespace}/${name}`, label)}</td><td>${generation}</td><td>${served}</td><td>${lines}</td>`;
 }
 
 function limiterTable({ limiters, nowMs }: AdminState, find: string): Html {

@@ -35,8 +35,6 @@ export type SourceEvent =
       readonly type: 'replaced';
       readonly objects: readonly ConfigObject[];
       readonly problems?: readonly SourceProblem[];
-      /** All AccessPolicies; absent in sources that do not read them. */
-      readonly policies?: readonly ConfigObject[];
       /** Objects that were in force before a restart, in the first event. */
       readonly before?: readonly ConfigObject[];
     }

@@ -126,7 +126,9 @@ async function findPolicyProblems(
   policies: readonly ConfigObject[],
   positions: ManifestPositions,
 ): Promise<readonly Finding[]> {
-  const { problems } = await runInSlices(new PolicyCatalog().replace(policies), { sliceMs });
+  const catalog = new PolicyCatalog();
+  await runInSlices(catalog.apply([{ type: 'replaced', objects: policies }]), { sliceMs });
+  const problems = [...catalog.results.values()].flatMap((result) => result.problems);
   return problems.map(({ source, message, field }) => ({
     ...(positions.find(source, field ?? '') ?? { source }),
     ...(field !== undefined && { field }),

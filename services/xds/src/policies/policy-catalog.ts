@@ -1,156 +1,211 @@
-import { create, toBinary } from '@bufbuild/protobuf';
-import { AnySchema } from '@bufbuild/protobuf/wkt';
+import { isDeepStrictEqual } from 'node:util';
 import { compareText } from '@tollgate/kit/text';
 import type { Steps } from '@tollgate/kit/time';
 import { compilePolicy } from '@tollgate/policies/compile/compile';
 import { allLimits, toRuleDocument } from '@tollgate/policies/compile/limits';
 import type { PolicyResource } from '@tollgate/policies/definition/spec';
-import { findHosts, readPolicy } from '@tollgate/policies/read/read-policy';
-import {
-  type AccessConfig,
-  AccessConfigSchema,
-  AccessPolicySchema,
-} from '@tollgate/proto/tollgate/policy/v1/access_config';
-import type { RuleProblem } from '@tollgate/rules/problem';
+import { readPolicy } from '@tollgate/policies/read/read-policy';
+import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
-import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
+import type { ConfigObject, SourceEvent } from '../catalog/source.ts';
+import { encodeAccess } from './access-config.ts';
+import { labelOf, type PolicyFinding, type PolicyResult, toFinding } from './policy-result.ts';
+import type { TargetResolution, TargetResolver } from './policy-source.ts';
 
-/** Type URL of the resources for auth servers. */
-export const accessConfigType = `type.googleapis.com/${AccessConfigSchema.typeName}`;
-
-/** A problem of a policy. */
-interface PolicyProblem extends SourceProblem {
-  /** JSON path in the manifest. */
-  readonly field: string | undefined;
-}
-
-interface ValidPolicy {
+/** A version of a policy that auth servers and limiters accept. */
+interface ValidVersion {
   readonly resource: PolicyResource;
-  /** The spec as it was written, in JSON. */
+  readonly generation: number;
+  /** The spec as it was written, and in JSON. */
+  readonly spec: unknown;
   readonly json: string;
+  /** The rules of its limits; undefined without limits. */
+  readonly document: RuleDocument | undefined;
+  readonly warnings: readonly PolicyFinding[];
 }
 
 /** A policy as it was read last. */
 interface KnownPolicy {
   readonly object: ConfigObject;
   /** The last valid version; undefined if there was none. */
-  readonly valid: ValidPolicy | undefined;
-  readonly problems: readonly PolicyProblem[];
+  readonly valid: ValidVersion | undefined;
+  /** Problems of the version that was read last. */
+  readonly problems: readonly PolicyFinding[];
 }
 
-export interface PolicySnapshots {
+/** The effect of a batch of events. */
+export interface PolicyChange {
   /** An AccessConfig for each namespace. */
   readonly access: CommonSnapshot;
-  /** A RateLimitConfig for each policy with limits. */
-  readonly rules: CommonSnapshot;
-  readonly problems: readonly PolicyProblem[];
+  /** Rules of the limits of policies, by domain. */
+  readonly documents: ReadonlyMap<string, RuleDocument>;
+  /** Results that differ from before. */
+  readonly results: readonly PolicyResult[];
+  /** Ids of policies that are gone. */
+  readonly deleted: readonly string[];
 }
 
 /**
  * Compiles AccessPolicies into what auth servers and limiters get. An invalid policy keeps its last
- * valid version; without one, the requests of its hosts are denied.
+ * valid version; without one, the requests of its hosts are denied. Without I/O, clock and logger.
  */
 export class PolicyCatalog {
+  readonly #targets: TargetResolver | undefined;
   readonly #access = new SnapshotBuilder();
-  readonly #rules = new SnapshotBuilder();
-  #known = new Map<string, KnownPolicy>();
-  #namespaces: ReadonlySet<string> = new Set();
-  #domains: ReadonlySet<string> = new Set();
+  readonly #policies = new Map<string, KnownPolicy>();
+  #results: ReadonlyMap<string, PolicyResult> = new Map();
+  /** Routes of Gateway API by namespace. */
+  #routes: TargetResolution['routes'] = new Map();
+  /** Namespaces whose resource is to be encoded again. */
+  readonly #dirty = new Set<string>();
 
-  /** Replaces all policies. Unchanged ones are not compiled again. */
-  *replace(objects: readonly ConfigObject[]): Steps<PolicySnapshots> {
-    const known = new Map<string, KnownPolicy>();
-    for (const object of objects) {
-      const before = this.#known.get(object.id);
-      const isSame = before?.object.manifest === object.manifest;
-      known.set(object.id, before !== undefined && isSame ? before : readObject(object, before?.valid));
+  constructor(targets?: TargetResolver) {
+    this.#targets = targets;
+  }
+
+  /** Results by id. */
+  get results(): ReadonlyMap<string, PolicyResult> {
+    return this.#results;
+  }
+
+  /**
+   * Applies events in order. Unchanged policies are not compiled again. After a run that threw, the
+   * same events may be applied again. Runs must not overlap.
+   */
+  *apply(events: readonly SourceEvent[]): Steps<PolicyChange> {
+    for (const event of events) yield* this.#applyEvent(event);
+    const policies = [...this.#policies.values()];
+    const problems = new Map(yield* this.#resolveTargets(policies));
+    for (const [name, conflicts] of findConflicts(policies))
+      problems.set(name, [...(problems.get(name) ?? []), ...conflicts]);
+    const byNamespace = Map.groupBy(policies, ({ object }) => object.namespace);
+    for (const namespace of this.#dirty) {
+      const own = byNamespace.get(namespace) ?? [];
+      const routes = this.#routes.get(namespace) ?? [];
+      if (own.length + routes.length === 0) this.#access.remove(namespace);
+      else this.#access.putEncoded(namespace, encodeAccess(namespace, own, routes));
       yield;
     }
-    this.#known = known;
-    const policies = [...known.values()];
-    this.#putAccess(policies);
-    this.#putRules(policies);
-    const problems = [...policies.flatMap((policy) => policy.problems), ...findConflicts(policies)];
-    return { access: this.#access.build(), rules: this.#rules.build(), problems };
+    this.#dirty.clear();
+    return { access: this.#access.build(), documents: toDocuments(policies), ...this.#publish(problems) };
   }
 
-  #putAccess(policies: readonly KnownPolicy[]): void {
-    const byNamespace = Map.groupBy(policies, ({ object }) => object.namespace);
-    for (const [namespace, own] of byNamespace) {
-      const sorted = own.toSorted((a, b) => compareText(a.object.name, b.object.name));
-      this.#access.putEncoded(namespace, encodeAccess(namespace, sorted));
+  *#applyEvent(event: SourceEvent): Steps<void> {
+    if (event.type === 'deleted') this.#remove(event.id);
+    if (event.type === 'changed') this.#put(event.object);
+    if (event.type !== 'replaced') return;
+    const listed = new Set(event.objects.map(({ id }) => id));
+    for (const id of [...this.#policies.keys()]) if (!listed.has(id)) this.#remove(id);
+    for (const object of event.objects) {
+      this.#put(object);
+      yield;
     }
-    for (const namespace of this.#namespaces) if (!byNamespace.has(namespace)) this.#access.remove(namespace);
-    this.#namespaces = new Set(byNamespace.keys());
   }
 
-  #putRules(policies: readonly KnownPolicy[]): void {
-    const domains = new Set<string>();
-    for (const { valid } of policies) {
-      if (valid === undefined || allLimits(valid.resource.spec).length === 0) continue;
-      const document = toRuleDocument(valid.resource);
-      this.#rules.put(document.domain, document);
-      domains.add(document.domain);
+  #put(object: ConfigObject): void {
+    const before = this.#policies.get(object.id);
+    if (before?.object.manifest === object.manifest) return;
+    // An object of the same name that was created again is another one.
+    const lastValid = before?.object.uid === object.uid ? before.valid : undefined;
+    this.#policies.set(object.id, readObject(object, { lastValid, resolves: this.#targets !== undefined }));
+    this.#dirty.add(object.namespace);
+  }
+
+  #remove(id: string): void {
+    const known = this.#policies.get(id);
+    if (known !== undefined) this.#dirty.add(known.object.namespace);
+    this.#policies.delete(id);
+  }
+
+  /** Returns problems by `namespace/name`. */
+  *#resolveTargets(policies: readonly KnownPolicy[]): Steps<TargetResolution['problems']> {
+    if (this.#targets === undefined) return new Map();
+    const targeted = policies.map(({ object, valid }) => ({ object, resource: valid?.resource }));
+    const { problems, routes } = yield* this.#targets.resolve(targeted);
+    for (const namespace of new Set([...this.#routes.keys(), ...routes.keys()]))
+      if (this.#routes.get(namespace) !== routes.get(namespace)) this.#dirty.add(namespace);
+    this.#routes = routes;
+    return problems;
+  }
+
+  #publish(others: ReadonlyMap<string, readonly PolicyFinding[]>): Pick<PolicyChange, 'results' | 'deleted'> {
+    const before = this.#results;
+    const results = new Map<string, PolicyResult>();
+    const changed: PolicyResult[] = [];
+    for (const [id, policy] of this.#policies) {
+      const result = toResult(policy, others.get(nameOf(policy.object)) ?? []);
+      const known = before.get(id);
+      const isSame = isDeepStrictEqual(result, known);
+      results.set(id, known !== undefined && isSame ? known : result);
+      if (!isSame) changed.push(result);
     }
-    for (const domain of this.#domains) if (!domains.has(domain)) this.#rules.remove(domain);
-    this.#domains = domains;
+    this.#results = results;
+    return { results: changed, deleted: [...before.keys()].filter((id) => !results.has(id)) };
   }
 }
 
-function readObject(object: ConfigObject, lastValid: ValidPolicy | undefined): KnownPolicy {
-  const source = object.label ?? object.id;
-  const read = readPolicy(object.manifest, source);
-  const problems = read.ok ? findProblems(read.resource) : read.problems;
-  if (read.ok && problems.length === 0) {
-    const json = JSON.stringify(Reflect.get(Object(object.manifest), 'spec'));
-    return { object, valid: { resource: read.resource, json }, problems: [] };
+const nameOf = ({ namespace, name }: Pick<ConfigObject, 'namespace' | 'name'>): string =>
+  `${namespace}/${name}`;
+
+function toResult({ object, valid, problems }: KnownPolicy, others: readonly PolicyFinding[]): PolicyResult {
+  const { id, namespace, name, generation } = object;
+  return {
+    ...{ id, namespace, name, generation, label: labelOf(object) },
+    problems: [...problems, ...others],
+    warnings: problems.length > 0 ? [] : (valid?.warnings ?? []),
+    inForce: valid && { generation: valid.generation, spec: valid.spec },
+  };
+}
+
+function readObject(
+  object: ConfigObject,
+  { lastValid, resolves }: { readonly lastValid: ValidVersion | undefined; readonly resolves: boolean },
+): KnownPolicy {
+  const read = readPolicy(object.manifest, labelOf(object));
+  const compiled = read.ok ? compilePolicy(read.resource) : read;
+  if (!read.ok || !compiled.ok) {
+    const { problems } = compiled.ok ? { problems: [] } : compiled;
+    return { object, valid: lastValid, problems: problems.map((problem) => toFinding(object, problem)) };
   }
-  return { object, valid: lastValid, problems: problems.map((problem) => toPolicyProblem(source, problem)) };
+  const { resource } = read;
+  if (resource.spec.targetRefs !== undefined && !resolves) {
+    const message = 'objects of Gateway API are not read: use hosts';
+    return { object, valid: lastValid, problems: [toFinding(object, { field: 'spec.targetRefs', message })] };
+  }
+  const spec: unknown = Reflect.get(Object(object.manifest), 'spec');
+  const valid: ValidVersion = {
+    resource,
+    generation: object.generation,
+    spec,
+    json: JSON.stringify(spec),
+    document: allLimits(resource.spec).length === 0 ? undefined : toRuleDocument(resource),
+    warnings: compiled.warnings.map((warning) => toFinding(object, warning, 'Ineffective')),
+  };
+  return { object, valid, problems: [] };
 }
 
-function findProblems(resource: PolicyResource): readonly RuleProblem[] {
-  const compiled = compilePolicy(resource);
-  if (!compiled.ok) return compiled.problems;
-  if (resource.spec.targetRefs === undefined) return [];
-  const field = 'spec.targetRefs';
-  const message = 'objects of Gateway API are not read: use hosts';
-  return [{ source: '', field, path: field, message }];
-}
-
-/** The label of the manifest is its source. */
-function toPolicyProblem(source: string, { field, message, hint }: RuleProblem): PolicyProblem {
-  return { source, field, message: hint === undefined ? message : `${message} (${hint})` };
+function toDocuments(policies: readonly KnownPolicy[]): ReadonlyMap<string, RuleDocument> {
+  return new Map(
+    policies.flatMap(({ valid }) => (valid?.document ? [[valid.document.domain, valid.document]] : [])),
+  );
 }
 
 /** Auth servers let the older policy of a host apply, then the first by name. */
-function findConflicts(policies: readonly KnownPolicy[]): readonly PolicyProblem[] {
+function findConflicts(policies: readonly KnownPolicy[]): ReadonlyMap<string, readonly PolicyFinding[]> {
   const owners = new Map<string, ConfigObject>();
   const order = policies.toSorted(
-    ({ object: a }, { object: b }) =>
-      a.createdMs - b.createdMs || compareText(`${a.namespace}/${a.name}`, `${b.namespace}/${b.name}`),
+    ({ object: a }, { object: b }) => a.createdMs - b.createdMs || compareText(nameOf(a), nameOf(b)),
   );
-  return order.flatMap(({ object, valid }) =>
-    (valid?.resource.spec.hosts ?? []).flatMap((host) => {
+  const found = new Map<string, readonly PolicyFinding[]>();
+  for (const { object, valid } of order) {
+    const conflicts = (valid?.resource.spec.hosts ?? []).flatMap((host) => {
       const owner = owners.get(host);
       if (owner === undefined) owners.set(host, object);
       if (owner === undefined) return [];
-      const message = `${host} is a host of ${owner.namespace}/${owner.name}, which applies`;
-      return [{ source: object.label ?? object.id, field: 'spec.hosts', message }];
-    }),
-  );
-}
-
-function encodeAccess(namespace: string, policies: readonly KnownPolicy[]): Uint8Array {
-  const message: AccessConfig = create(AccessConfigSchema, {
-    name: namespace,
-    policies: policies.map(({ object, valid }) =>
-      create(AccessPolicySchema, {
-        name: object.name,
-        createdMs: BigInt(object.createdMs),
-        ...(valid === undefined ? { deniedHosts: [...findHosts(object.manifest)] } : { spec: valid.json }),
-      }),
-    ),
-  });
-  const value = toBinary(AccessConfigSchema, message);
-  return toBinary(AnySchema, create(AnySchema, { typeUrl: accessConfigType, value }));
+      const message = `${host} is a host of ${nameOf(owner)}, which applies`;
+      return [toFinding(object, { field: 'spec.hosts', message }, 'Conflicted')];
+    });
+    if (conflicts.length > 0) found.set(nameOf(object), conflicts);
+  }
+  return found;
 }

@@ -6,6 +6,7 @@ import { runInSlices, type Steps } from '@tollgate/kit/time';
 import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from '../catalog/source.ts';
 import type { StoredVersion } from '../catalog/stored-version.ts';
 import type { Context } from '../context.ts';
+import type { PolicySource } from '../policies/policy-source.ts';
 import type { LastValidFiles } from './last-valid-files.ts';
 import { isPolicy, type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
 
@@ -32,6 +33,7 @@ export class FolderSource implements ResourceSource {
   #closed: boolean = false;
   /** Kept while the folder cannot be read. */
   #lastEvent: SourceEvent & { type: 'replaced' } = { type: 'replaced', objects: [], problems: [] };
+  #onPolicies: ((event: SourceEvent) => void) | undefined;
 
   constructor(
     context: Pick<Context, 'logger' | 'metrics'>,
@@ -54,6 +56,16 @@ export class FolderSource implements ResourceSource {
     this.#lastValid = options.lastValid;
     this.#comparesStored = options.comparesStored ?? false;
   }
+
+  /** The AccessPolicies of the folder, which are read with the other objects. */
+  readonly policies: PolicySource = {
+    start: async ({ onEvent }) => {
+      this.#onPolicies = onEvent;
+    },
+    close: async () => {
+      this.#onPolicies = undefined;
+    },
+  };
 
   async start(onEvent: (event: SourceEvent) => void): Promise<void> {
     await requireDirectory(this.#folder);
@@ -94,13 +106,15 @@ export class FolderSource implements ResourceSource {
     // The caller of that read handles its failure.
     await before.catch(() => undefined);
     if (this.#closed) return;
-    this.#lastEvent = await this.#read();
+    const found = await this.#read();
     if (this.#closed) return;
+    this.#lastEvent = found.event;
+    if (found.policies !== undefined) this.#onPolicies?.({ type: 'replaced', objects: found.policies });
     onEvent(this.#before.length === 0 ? this.#lastEvent : { ...this.#lastEvent, before: this.#before });
     this.#before = [];
   }
 
-  async #read(): Promise<SourceEvent & { type: 'replaced' }> {
+  async #read(): Promise<FolderRead> {
     const { logger, metrics } = this.#context;
     const directory = this.#folder;
     const texts = await readTextFiles({ directory, labelRoot: directory, ...manifestFiles });
@@ -108,10 +122,8 @@ export class FolderSource implements ResourceSource {
     // A volume that is unmounted for a moment must not remove all limits.
     if (missing !== undefined) {
       metrics.sourceErrors.inc({ operation: 'list' });
-      return {
-        ...this.#lastEvent,
-        problems: [{ ...missing, message: `cannot be read: ${missing.message}` }],
-      };
+      const problems = [{ ...missing, message: `cannot be read: ${missing.message}` }];
+      return { event: { ...this.#lastEvent, problems }, policies: undefined };
     }
     metrics.relists.inc();
     metrics.sourceErrors.inc({ operation: 'read' }, texts.problems.length);
@@ -123,8 +135,14 @@ export class FolderSource implements ResourceSource {
       logger.info({ file: label, kind }, 'ignored manifest of another kind');
     const left = others.length - maxLoggedOthers;
     if (left > 0) logger.info({ manifests: left }, 'ignored more manifests of other kinds');
-    return { type: 'replaced', objects, policies, problems };
+    return { event: { type: 'replaced', objects, problems }, policies };
   }
+}
+
+interface FolderRead {
+  readonly event: SourceEvent & { readonly type: 'replaced' };
+  /** Undefined when the folder cannot be read. */
+  readonly policies: readonly ConfigObject[] | undefined;
 }
 
 async function requireDirectory(directory: string): Promise<void> {

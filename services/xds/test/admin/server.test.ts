@@ -6,13 +6,22 @@ import { buildAdminServer } from '../../src/admin/server.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
 import { makeLimiter, makeRejection } from '../support/limiters.ts';
 import { badSpec, makeObject } from '../support/manifests.ts';
+import { makePolicy, perUser } from '../support/policies.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
+import { startPolicies, type TestPolicies } from '../support/start-policies.ts';
 
 /** An admin server with the test's pipeline. */
 async function startAdmin(
   t: Test,
-  { token = '', ...options }: Parameters<typeof startPipeline>[1] & { readonly token?: string } = {},
+  {
+    token = '',
+    policies,
+    ...options
+  }: Parameters<typeof startPipeline>[1] & {
+    readonly token?: string;
+    readonly policies?: TestPolicies['pipeline'];
+  } = {},
 ) {
   const started = await startPipeline(t, options);
   const { pipeline, store: snapshots, limiters, registry } = started;
@@ -23,6 +32,7 @@ async function startAdmin(
   const deps = {
     registry,
     pipeline,
+    policies,
     snapshots,
     limiters,
     health,
@@ -50,6 +60,21 @@ async function startAdmin(
     });
   return { ...started, health, ask, askJson, askFromAfar, adminLines };
 }
+
+t.test('page shows access policies with their problems and warnings', async (t) => {
+  const { pipeline: policies, replace, settle } = await startPolicies(t);
+  const { ask } = await startAdmin(t, { policies });
+  t.match((await ask('/')).text, /Auth servers get no policies: policies have not been read yet/);
+  replace(
+    makePolicy('shop/invalid', { hosts: ['a.test'], unknownField: {} }),
+    makePolicy('shop/unused', { hosts: ['b.test'], limits: [{ ...perUser, only: true }] }, { generation: 3 }),
+  );
+  await settle();
+  const { text } = await ask('/');
+  t.notMatch(text, 'Auth servers get no policies');
+  t.match(text, /shop\/invalid.*nothing: its hosts are denied.*Invalid.*spec\.unknownField/);
+  t.match(text, /shop\/unused.*generation 3.*Ineffective.*spec\.limits\[0\]\.only/);
+});
 
 t.test('healthz succeeds at once, readyz when a snapshot is served', async (t) => {
   const { ask, tell, settle } = await startAdmin(t);

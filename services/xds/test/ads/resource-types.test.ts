@@ -4,22 +4,16 @@ import t from 'tap';
 import { ResponseCache } from '../../src/ads/exchange.ts';
 import { LimiterRegistry } from '../../src/ads/limiters.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
-import { accessConfigType, PolicyCatalog } from '../../src/policies/policy-catalog.ts';
+import { accessConfigType } from '../../src/policies/access-config.ts';
+import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
+import { makePolicy } from '../support/policies.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
 /** The snapshot of a policy without limits. */
 function accessSnapshot(host: string) {
-  const manifest = {
-    ...{ apiVersion: 'policy.tollgate.dev/v1alpha1', kind: 'AccessPolicy' },
-    ...{ metadata: { namespace: 'shop', name: 'a' }, spec: { hosts: [host] } },
-  };
-  const id = 'shop/a';
-  const object = {
-    ...{ id, namespace: 'shop', name: 'a', uid: id, generation: 1, createdMs: 0, order: id },
-    manifest,
-  };
-  return runSteps(new PolicyCatalog().replace([object])).access;
+  const objects = [makePolicy('shop/a', { hosts: [host] })];
+  return runSteps(new PolicyCatalog().apply([{ type: 'replaced', objects }])).access;
 }
 
 t.test('a stream is served the type that it subscribes to first', async (t) => {

@@ -1,22 +1,17 @@
-import { fromBinary } from '@bufbuild/protobuf';
+import { create, fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { runSteps } from '@tollgate/kit/time';
-import { AccessConfigSchema } from '@tollgate/proto/tollgate/policy/v1/access_config';
+import {
+  AccessConfigSchema,
+  RouteRuleSchema,
+  RouteSchema,
+} from '@tollgate/proto/tollgate/policy/v1/access_config';
 import t from 'tap';
 import type { CommonSnapshot } from '../../src/catalog/snapshot.ts';
-import type { ConfigObject } from '../../src/catalog/source.ts';
-import { accessConfigType, PolicyCatalog } from '../../src/policies/policy-catalog.ts';
-
-const limit = { name: 'per-user', by: ['User'], requests: 60, per: 'Minute' };
-
-function policy(id: string, spec: object, createdMs = 0): ConfigObject {
-  const [namespace = '', name = ''] = id.split('/');
-  const manifest = {
-    ...{ apiVersion: 'policy.tollgate.dev/v1alpha1', kind: 'AccessPolicy' },
-    ...{ metadata: { namespace, name }, spec },
-  };
-  return { ...{ id, namespace, name, uid: id, generation: 1, createdMs, order: id }, manifest };
-}
+import type { ConfigObject, SourceEvent } from '../../src/catalog/source.ts';
+import { accessConfigType } from '../../src/policies/access-config.ts';
+import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
+import { perUser as limit, makePolicy as policy } from '../support/policies.ts';
 
 /** The policies that auth servers get, by namespace. */
 function accessOf({ access }: { readonly access: CommonSnapshot }) {
@@ -31,7 +26,8 @@ function accessOf({ access }: { readonly access: CommonSnapshot }) {
 
 t.test('policies are one resource for each namespace, and limits one domain for each policy', async (t) => {
   const catalog = new PolicyCatalog();
-  const replace = (...objects: readonly ConfigObject[]) => runSteps(catalog.replace(objects));
+  const replace = (...objects: readonly ConfigObject[]) =>
+    runSteps(catalog.apply([{ type: 'replaced', objects }]));
   const orders = { hosts: ['a.test'], limits: [limit] };
   const stock = { hosts: ['b.test'] };
   const first = replace(
@@ -49,8 +45,15 @@ t.test('policies are one resource for each namespace, and limits one domain for 
     ],
     ['web', [['site', '{"hosts":["c.test"]}', []]]],
   ]);
-  t.same([...first.rules.resources.keys()], ['policy/shop/orders']);
-  t.same(first.problems, []);
+  t.same([...first.documents.keys()], ['policy/shop/orders']);
+  t.same(
+    first.results.map(({ id, problems }) => [id, problems]),
+    [
+      ['shop/stock', []],
+      ['shop/orders', []],
+      ['web/site', []],
+    ],
+  );
 
   const same = replace(
     policy('web/site', { hosts: ['c.test'] }),
@@ -58,15 +61,75 @@ t.test('policies are one resource for each namespace, and limits one domain for 
     policy('shop/stock', stock),
   );
   t.equal(same.access, first.access, 'the order does not matter');
-  t.equal(same.rules, first.rules);
+  t.same(same.documents, first.documents);
+  t.same(same.results, [], 'no result differs');
   const fewer = replace(policy('shop/stock', stock));
   t.same(accessOf(fewer), [['shop', [['stock', JSON.stringify(stock), []]]]]);
-  t.equal(fewer.rules.resources.size, 0);
+  t.equal(fewer.documents.size, 0);
+  t.same(fewer.deleted, ['shop/orders', 'web/site']);
+});
+
+t.test('events of single policies change only their namespace', async (t) => {
+  const catalog = new PolicyCatalog();
+  const apply = (...events: readonly SourceEvent[]) => runSteps(catalog.apply(events));
+  const objects = [policy('shop/a', { hosts: ['a.test'] }), policy('web/b', { hosts: ['b.test'] })];
+  const first = apply({ type: 'replaced', objects });
+  const added = apply({ type: 'changed', object: policy('shop/c', { hosts: ['c.test'] }) });
+  t.equal(added.access.resources.get('web'), first.access.resources.get('web'));
+  t.match(accessOf(added), [['shop', { length: 2 }], ['web']]);
+  t.match(added.results, [{ id: 'shop/c', inForce: { generation: 1 } }]);
+  const removed = apply({ type: 'deleted', id: 'shop/a' }, { type: 'deleted', id: 'shop/c' });
+  t.match(accessOf(removed), [['web']]);
+  t.same(removed.deleted, ['shop/a', 'shop/c']);
+});
+
+t.test('a policy that was deleted and created again has no earlier version', async (t) => {
+  const catalog = new PolicyCatalog();
+  const apply = (spec: object, uid: string) =>
+    runSteps(catalog.apply([{ type: 'changed', object: policy('shop/a', spec, { uid }) }]));
+  apply({ hosts: ['a.test'] }, '1');
+  const invalid = { hosts: ['a.test'], unknownField: {} };
+  t.match(accessOf(apply(invalid, '1')), [['shop', [['a', '{"hosts":["a.test"]}', []]]]]);
+  t.match(accessOf(apply(invalid, '2')), [['shop', [['a', '', ['a.test']]]]]);
+});
+
+t.test('a resolver of targets finds routes, and problems of policies with targetRefs', async (t) => {
+  const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'gone' }];
+  const finding = { source: 'shop/a', field: 'spec.targetRefs[0]', message: 'does not exist' };
+  const rules = [create(RouteRuleSchema, { hosts: ['a.test'], policy: 'shop/a' })];
+  const routes = [create(RouteSchema, { kind: 'HTTPRoute', name: 'a', rules })];
+  const state = { routes: new Map([['infra', routes]]) };
+  const resolved: string[] = [];
+  const catalog = new PolicyCatalog({
+    notSyncedReason: () => undefined,
+    *resolve(policies) {
+      yield;
+      resolved.push(...policies.map(({ object, resource }) => `${object.name} ${resource !== undefined}`));
+      return { ...state, problems: new Map([['shop/a', [{ ...finding, reason: 'TargetNotFound' }]]]) };
+    },
+  });
+  const apply = (...objects: readonly ConfigObject[]) =>
+    runSteps(catalog.apply([{ type: 'replaced', objects }]));
+  const first = apply(policy('shop/a', { targetRefs }), policy('shop/b', { targetRefs, unknownField: {} }));
+  t.same(resolved, ['a true', 'b false'], 'rules of routes name invalid policies, too');
+  t.match(first.results[0], {
+    problems: [{ ...finding, reason: 'TargetNotFound' }],
+    inForce: { generation: 1 },
+  });
+  t.match(accessOf(first), [
+    ['infra', []],
+    ['shop', { length: 2 }],
+  ]);
+  const infra = first.access.resources.get('infra');
+  t.match(infra && fromBinary(AccessConfigSchema, fromBinary(AnySchema, infra.any).value), { routes });
+  state.routes = new Map();
+  t.match(accessOf(apply()), []);
 });
 
 t.test('an invalid policy keeps its last valid version, and without one its hosts are denied', async (t) => {
   const catalog = new PolicyCatalog();
-  const replace = (spec: object) => runSteps(catalog.replace([policy('shop/orders', spec)]));
+  const replace = (spec: object, generation = 1) =>
+    runSteps(catalog.apply([{ type: 'replaced', objects: [policy('shop/orders', spec, { generation })] }]));
   const invalid = {
     hosts: ['a.test', 'B', 'API.example.com', 'c.test:8443', 'd.test.', '*.E.test'],
     limits: [{ ...limit, per: undefined }],
@@ -74,28 +137,31 @@ t.test('an invalid policy keeps its last valid version, and without one its host
   const never = replace(invalid);
   const denied = ['a.test', 'b', 'api.example.com', 'c.test', 'd.test', '*.e.test'];
   t.same(accessOf(never), [['shop', [['orders', '', denied]]]]);
-  t.equal(never.rules.resources.size, 0);
-  t.match(never.problems, [{ source: 'shop/orders', field: 'spec.hosts[1]', message: /'B' is not allowed/ }]);
+  t.equal(never.documents.size, 0);
+  const problem = { source: 'shop/orders', field: 'spec.hosts[1]', message: /'B' is not allowed/ };
+  t.match(never.results, [{ problems: [{ ...problem, reason: 'Invalid' }], inForce: undefined }]);
 
   const valid = { hosts: ['a.test'], limits: [limit] };
   const good = replace(valid);
-  const edited = replace({ ...valid, limits: [{ ...limit, per: undefined }] });
+  const edited = replace({ ...valid, limits: [{ ...limit, per: undefined }] }, 2);
   t.equal(edited.access, good.access);
-  t.equal(edited.rules, good.rules);
-  t.match(edited.problems, [{ field: 'spec.limits[0].per', message: 'is required, or period instead' }]);
+  t.same(edited.documents, good.documents);
+  const missing = { field: 'spec.limits[0].per', message: 'is required, or period instead' };
+  t.match(edited.results, [{ problems: [missing], generation: 2, inForce: { generation: 1, spec: valid } }]);
 });
 
 t.test('the newer of two policies for a host is a problem, and so are objects of Gateway API', async (t) => {
   const target = { group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'a' };
-  const { problems } = runSteps(
-    new PolicyCatalog().replace([
-      policy('a/new', { hosts: ['a.test'] }, 2),
-      policy('b/old', { hosts: ['a.test'] }, 1),
-      policy('b/route', { targetRefs: [target] }),
-    ]),
-  );
+  const objects = [
+    policy('a/new', { hosts: ['a.test'] }, { createdMs: 2 }),
+    policy('b/old', { hosts: ['a.test'] }, { createdMs: 1 }),
+    policy('b/route', { targetRefs: [target] }),
+  ];
+  const { results } = runSteps(new PolicyCatalog().apply([{ type: 'replaced', objects }]));
+  const problems = results.flatMap((result) => result.problems);
+  const conflict = { field: 'spec.hosts', message: 'a.test is a host of b/old, which applies' };
   t.match(problems, [
-    { source: 'b/route', field: 'spec.targetRefs', message: /use hosts/ },
-    { source: 'a/new', field: 'spec.hosts', message: 'a.test is a host of b/old, which applies' },
+    { source: 'a/new', ...conflict, reason: 'Conflicted' },
+    { source: 'b/route', field: 'spec.targetRefs', message: /use hosts/, reason: 'Invalid' },
   ]);
 });

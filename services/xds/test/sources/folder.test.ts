@@ -23,7 +23,12 @@ async function follow(
     ...options,
   });
   const lists: List[] = [];
+  const policies: List[] = [];
   t.teardown(() => source.close());
+  await source.policies.start({
+    onEvent: (event) => event.type === 'replaced' && policies.push(event),
+    onTargets: () => undefined,
+  });
   await source.start((event) => {
     if (event.type === 'replaced') lists.push(event);
   });
@@ -38,6 +43,7 @@ async function follow(
       (await registry.metrics())
         .split('\n')
         .filter((line) => /^tollgate_xds_source_\w+_total.* [1-9]/.test(line)),
+    policies: () => (policies.at(-1)?.objects ?? []).map(({ name }) => name).toSorted(),
     ids: () => last().objects.map(({ id }) => id),
     problems: () => (last().problems ?? []).map(({ source: at, message }) => `${at}: ${message}`),
     until: (attempt: () => boolean, what: string) => awaitUntil(attempt, { what }),
@@ -213,8 +219,7 @@ t.test('a policy stays while its manifest cannot be identified', async (t) => {
   const policy = (name: string) =>
     `apiVersion: policy.tollgate.dev/v1alpha1\nkind: AccessPolicy\nmetadata: { name: ${name} }\nspec: { hosts: [${name}.test] }\n`;
   folder.write('config/a.yaml', documents(policy('a'), policy('b')));
-  const { last, problems, until } = await follow(t, folder);
-  const names = () => (last().policies ?? []).map(({ name }) => name).toSorted();
+  const { policies, problems, until } = await follow(t, folder);
   const edits = [
     policy('a').replace('AccessPolicy', 'AccessPolice'),
     policy('a').replace(/^kind: .*\n/m, ''),
@@ -230,11 +235,11 @@ t.test('a policy stays while its manifest cannot be identified', async (t) => {
     await until(() => problems().length === 0, 'the valid version');
     folder.write('config/a.yaml', documents(edit, policy('b')));
     await until(() => problems().length === 1, 'the problem');
-    t.strictSame(names(), ['a', 'b'], edit);
+    t.strictSame(policies(), ['a', 'b'], edit);
   }
   folder.write('config/a.yaml', policy('b'));
   await until(() => problems().length === 0, 'the removal');
-  t.strictSame(names(), ['b']);
+  t.strictSame(policies(), ['b']);
 });
 
 t.test('object that kubectl reads differently keeps its version, other kinds are not checked', async (t) => {
@@ -322,8 +327,9 @@ t.test('missing folder or a file fails the start and names the setting', async (
 t.test('empty folder is an empty set', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/README.md', '');
-  const { lists } = await follow(t, folder);
-  t.strictSame(lists[0], { type: 'replaced', objects: [], policies: [], problems: [] });
+  const { lists, policies } = await follow(t, folder);
+  t.strictSame(lists[0], { type: 'replaced', objects: [], problems: [] });
+  t.strictSame(policies(), []);
 });
 
 t.test('closed source sends no event', async (t) => {

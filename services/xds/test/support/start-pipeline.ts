@@ -5,7 +5,8 @@ import type { Test } from 'tap';
 import { LimiterRegistry } from '../../src/ads/limiters.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { SourceEvent, SourceOutage } from '../../src/catalog/source.ts';
-import { Pipeline, type PipelineOptions } from '../../src/pipeline.ts';
+import { Pipeline } from '../../src/pipeline.ts';
+import type { PipelineOptions } from '../../src/pipeline-options.ts';
 import {
   type LimiterReport,
   type ReplicaReport,

@@ -1,0 +1,53 @@
+import type { RuleProblem } from '@tollgate/rules/problem';
+import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
+
+/** Why a policy has less effect than intended, or none. */
+export type PolicyReason = 'Invalid' | 'TargetNotFound' | 'Conflicted' | 'HostNotAllowed' | 'Ineffective';
+
+/** A problem or a warning of a policy. The source is the label of its manifest. */
+export interface PolicyFinding extends SourceProblem {
+  readonly reason: PolicyReason;
+  /** JSON path in the manifest. */
+  readonly field: string | undefined;
+}
+
+/** The result of a policy: its problems, and the version in force. */
+export interface PolicyResult {
+  /** Identifies the object in its source. */
+  readonly id: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** File and number of the document, or the id. */
+  readonly label: string;
+  /** Generation that was validated. */
+  readonly generation: number;
+  /** Without problems, this generation is in force. */
+  readonly problems: readonly PolicyFinding[];
+  readonly warnings: readonly PolicyFinding[];
+  /** The version in force; undefined when there never was a valid one, and its hosts are denied. */
+  readonly inForce: { readonly generation: number; readonly spec: unknown } | undefined;
+}
+
+/** Gets results of policies: the log, stored versions, a status. */
+export interface PolicyReporter {
+  /** The result is new or differs from the last one. */
+  put(result: PolicyResult): void;
+  /** The policy was deleted, and is no longer in force. */
+  forget(id: string): void;
+}
+
+export const labelOf = ({ label, id }: Pick<ConfigObject, 'label' | 'id'>): string => label ?? id;
+
+export function toFinding(
+  object: Pick<ConfigObject, 'label' | 'id'>,
+  { field, message, hint }: Pick<RuleProblem, 'field' | 'message' | 'hint'>,
+  reason: PolicyReason = 'Invalid',
+): PolicyFinding {
+  const text = hint === undefined ? message : `${message} (${hint})`;
+  return { source: labelOf(object), field, message: text, reason };
+}
+
+/** `spec.hosts[1]: 'B' is not allowed`. */
+export function formatFinding({ field, message }: PolicyFinding): string {
+  return field === undefined ? message : `${field}: ${message}`;
+}
