@@ -37,7 +37,7 @@ import {
   toTracingOptions,
 } from './config/settings.ts';
 import { type Context, PipelineTrace } from './context.ts';
-import { memoryHold } from './deletions.ts';
+import { type DeletionOptions, memoryHold } from './deletions.ts';
 import { ApiClient } from './kube/client.ts';
 import { currentNamespace, loadKubeConfig } from './kube/config.ts';
 import { type Leadership, LeaseElector, replicaIdentity } from './kube/lease.ts';
@@ -111,15 +111,7 @@ export async function buildApp(
     limiters,
     debounceMs: settings.debounceMs,
     allowEmpty: settings.allowEmpty,
-    deletions: settings.deletionGuard
-      ? {
-          store: environment.holdStore,
-          delayMs: settings.deletionDelayMs,
-          windowMs: settings.deletionGuardWindowMs,
-          domains: settings.deletionGuardDomains,
-          share: settings.deletionGuardShare / 100,
-        }
-      : undefined,
+    deletions: toDeletionOptions(settings, environment.holdStore),
     unmatchedAfterMs: electsLeader ? settings.unmatchedAfterMs : 0,
     // The files of a folder have one owner, who may move a domain to another namespace at once.
     domainGraceMs: source === 'kubernetes' ? settings.domainGraceMs : 0,
@@ -135,6 +127,10 @@ export async function buildApp(
       setRules: (rules) => pipeline.setPolicyRules(rules),
       reporters: [new PolicyLog(logger)],
       debounceMs: settings.debounceMs,
+      allowEmpty: settings.allowEmpty,
+      // An API server that lists no policies has none; a folder may not be mounted.
+      allowEmptyStart: settings.allowEmpty && (source !== 'folder' || settings.allowNoPolicies),
+      deletions: toDeletionOptions(settings, environment.policyHoldStore ?? memoryHold),
     });
   const admin = buildAdminServer(
     { registry, pipeline, policies, snapshots, limiters, health, logger, nowMs, sourceName: source },
@@ -190,6 +186,15 @@ export async function buildApp(
   ];
   for (const component of components) lifecycle.add(component);
   return { lifecycle, health, ports };
+}
+
+function toDeletionOptions(settings: Settings, store: HoldStore): DeletionOptions | undefined {
+  if (!settings.deletionGuard) return undefined;
+  const { deletionDelayMs, deletionGuardWindowMs, deletionGuardDomains, deletionGuardShare } = settings;
+  return {
+    ...{ store, delayMs: deletionDelayMs, windowMs: deletionGuardWindowMs },
+    ...{ domains: deletionGuardDomains, share: deletionGuardShare / 100 },
+  };
 }
 
 /** Unhealthy until there is a certificate: before, the ADS server does not listen. */
@@ -277,6 +282,8 @@ interface Environment {
   readonly policies?: PolicySource;
   /** Where held deletions are stored. */
   readonly holdStore: HoldStore;
+  /** Where held deletions of access policies are stored. Default in memory. */
+  readonly policyHoldStore?: HoldStore;
   /** Empty when objects have no status. */
   readonly writers: readonly StatusWriter[];
   /** @see PipelineOptions */
@@ -305,7 +312,11 @@ function readFolder(context: Context, settings: Settings): Environment {
     dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
   const source = new FolderSource(context, { folder, namespaces, lastValid, comparesStored });
   const holdStore = new AllowFile(folder, context);
-  const environment = { source, policies: source.policies, holdStore, statusComponents: [] };
+  const policyHoldStore = new AllowFile(folder, context);
+  const environment = {
+    ...{ source, policies: source.policies, statusComponents: [] },
+    ...{ holdStore, policyHoldStore },
+  };
   if (lastValid === undefined) return { ...environment, writers: [], components: [] };
   const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
   return { ...environment, writers: [lastValid], startGraceMs: 0, components };

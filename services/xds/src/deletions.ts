@@ -1,7 +1,12 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { runSteps, type Schedule } from '@tollgate/kit/time';
-import type { Catalog, CatalogEvent } from './catalog/catalog.ts';
-import { DeletionGuard, type DeletionGuardOptions } from './catalog/deletion-guard.ts';
+import {
+  DeletionGuard,
+  type DeletionGuardOptions,
+  type GuardedCatalog,
+  type GuardedEvent,
+  type GuardedObject,
+} from './catalog/deletion-guard.ts';
 import type {
   ConfigObject,
   HeldObject,
@@ -15,18 +20,30 @@ import type { Context } from './context.ts';
 import { rateLimitConfigs } from './kube/resources.ts';
 
 /** Limits of the deletion guard, and where it stores what it holds back. */
-export interface DeletionOptions extends Omit<DeletionGuardOptions, 'allowEmpty' | 'command'> {
+export interface DeletionOptions extends Omit<DeletionGuardOptions, 'allowEmpty' | 'command' | 'noun'> {
   readonly store: HoldStore;
 }
 
-interface Parts extends DeletionOptions, Pick<DeletionGuardOptions, 'allowEmpty'> {
-  readonly catalog: Catalog;
-  readonly source: ResourceSource;
+interface Parts<O extends GuardedObject>
+  extends DeletionOptions,
+    Pick<DeletionGuardOptions, 'allowEmpty' | 'noun'> {
+  readonly catalog: GuardedCatalog<O>;
+  /** How objects that are held back are stored. */
+  readonly form: HeldForm<O>;
+  /** Sets the number of domains that are held back. */
+  readonly setHeld: (domains: number) => void;
+  readonly source: Pick<ResourceSource, 'findDeletion'>;
   readonly schedule: Schedule;
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   /** Events for the catalog are due. */
   readonly onDue: () => void;
+}
+
+/** Converts objects into those of a store, and back. */
+export interface HeldForm<O extends GuardedObject> {
+  toHeld(object: O): HeldObject;
+  fromHeld(held: HeldObject): O;
 }
 
 /** Deletions that are held back in memory only. */
@@ -49,21 +66,25 @@ export interface HoldState {
 /** Delay after a source could not say whether its objects are about to vanish. */
 const retryMs = 1_000;
 
+/** Interval of looking whether the objects of a source that lists nothing are gone. */
+const goneRetryMs = 5_000;
+
 /** Applies the deletion guard to the events of a source, and stores what is held back. */
-export class Deletions {
+export class Deletions<O extends GuardedObject> {
   readonly #context: Context;
-  readonly #parts: Parts;
-  readonly #guard: DeletionGuard;
+  readonly #parts: Parts<O>;
+  readonly #guard: DeletionGuard<O>;
   /** Events for the catalog that are not applied yet. */
-  readonly #due: CatalogEvent[] = [];
+  readonly #due: GuardedEvent<O>[] = [];
   /** Number of these that are being applied; further ones may be due meanwhile. */
   #admitted = 0;
   #stored: StoredHold = { isAllowed: false, objects: [] };
   #put: readonly HeldObject[] = [];
   #isHolding: boolean = false;
   #cancelClear: (() => void) | undefined;
+  #cancelReplace: (() => void) | undefined;
 
-  constructor(context: Context, parts: Parts) {
+  constructor(context: Context, parts: Parts<O>) {
     this.#context = context;
     this.#parts = parts;
     this.#guard = new DeletionGuard(parts.catalog, { ...parts, command: parts.store.command });
@@ -77,6 +98,7 @@ export class Deletions {
   }
 
   async close(): Promise<void> {
+    this.#cancelReplace?.();
     this.#cancelClear?.();
     await this.#parts.store.close();
   }
@@ -92,19 +114,23 @@ export class Deletions {
     const { hold } = this.#guard;
     if (hold === undefined) return undefined;
     const { reason, objects } = hold;
-    return {
-      reason,
-      domains: countDomains(objects),
-      objects: objects.size,
-      command: this.#parts.store.command,
-    };
+    const { store, catalog } = this.#parts;
+    const domains = new Set([...objects.values()].map((object) => catalog.keyOf(object))).size;
+    return { reason, domains, objects: objects.size, command: store.command };
   }
 
-  /** Whether deleted objects are to be served although the source has none to list. */
-  async replacesSource(): Promise<boolean> {
-    if (this.#guard.hold === undefined) return false;
-    const deletion = await this.#parts.source.findDeletion?.().catch(() => undefined);
-    return deletion?.isGone === true;
+  /**
+   * With the CRD, all objects are gone, and the source has nothing to list. Calls `replace` when
+   * held objects are to be served nevertheless, unless `isOver`: a list must not be replaced.
+   */
+  async replaceGone(isOver: () => boolean, replace: () => void): Promise<void> {
+    if (isOver()) return;
+    const { source, schedule } = this.#parts;
+    const finding = this.#guard.hold === undefined ? undefined : source.findDeletion?.();
+    const deletion = await finding?.catch(() => undefined);
+    if (isOver()) return;
+    if (deletion?.isGone === true) replace();
+    else this.#cancelReplace = schedule(goneRetryMs, () => void this.replaceGone(isOver, replace));
   }
 
   /** When `admit` is due without an event, by the monotonic clock. */
@@ -113,7 +139,7 @@ export class Deletions {
   }
 
   /** Returns the events for the catalog. They come again until `applied` is called. */
-  async admit(events: readonly SourceEvent[]): Promise<readonly CatalogEvent[]> {
+  async admit(events: readonly SourceEvent[]): Promise<readonly GuardedEvent<O>[]> {
     const { now } = this.#parts;
     this.#due.push(...this.#guard.admit(events, now()));
     const reason = this.#guard.isDue(now()) ? await this.#findReason() : undefined;
@@ -153,7 +179,12 @@ export class Deletions {
     } else if (objects.length > 0) {
       const reason = 'held back before the restart, or by another replica';
       this.#put = objects;
-      this.#due.push(...this.#guard.adopt(objects.map(toCatalogObject), reason));
+      this.#due.push(
+        ...this.#guard.adopt(
+          objects.map((object) => this.#parts.form.fromHeld(object)),
+          reason,
+        ),
+      );
       // The store is cleared when all its objects exist.
       if (this.#due.length === 0) this.#report();
     } else if (this.#guard.hold !== undefined) {
@@ -182,15 +213,16 @@ export class Deletions {
   }
 
   #report(): void {
-    const { logger, metrics } = this.#context;
+    const { logger } = this.#context;
     const { hold } = this.#guard;
     const state = this.state();
-    metrics.heldDomains.set(state?.domains ?? 0);
+    this.#parts.setHeld(state?.domains ?? 0);
     if (state !== undefined && !this.#isHolding)
       logger.error(state, 'held deletions back, run the command to let them through');
     if (state === undefined && this.#isHolding) logger.info('all objects of held deletions exist again');
     this.#isHolding = state !== undefined;
-    if (hold !== undefined) this.#store([...hold.objects.values()].map(toHeldObject));
+    if (hold !== undefined)
+      this.#store([...hold.objects.values()].map((object) => this.#parts.form.toHeld(object)));
     else if (this.#cancelClear === undefined && this.#put.length > 0) this.#store([]);
   }
 
@@ -203,14 +235,13 @@ export class Deletions {
   }
 }
 
-function concerns(event: CatalogEvent, id: string): boolean {
+function concerns<O extends GuardedObject>(event: GuardedEvent<O>, id: string): boolean {
   if (event.type === 'replaced') return event.objects.some((object) => object.id === id);
   return (event.type === 'deleted' ? event.id : event.object.id) === id;
 }
 
-function countDomains(objects: ReadonlyMap<string, CatalogObject>): number {
-  return new Set([...objects.values()].map(({ valid }) => valid?.document.domain)).size;
-}
+/** RateLimitConfigs in a store. */
+export const heldConfigs: HeldForm<CatalogObject> = { toHeld: toHeldObject, fromHeld: toCatalogObject };
 
 function toHeldObject({ id, uid, generation, createdMs, valid }: CatalogObject): HeldObject {
   return { id, uid, generation, createdMs, spec: valid?.spec };

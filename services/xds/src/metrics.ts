@@ -127,6 +127,11 @@ function catalogMetrics(registers: Registry[]) {
       help: 'Domains whose objects were deleted and whose rules stay in force, because too many vanished at once.',
       registers,
     }),
+    heldPolicies: new Gauge({
+      name: 'tollgate_xds_held_policies',
+      help: 'Access policies that were deleted and stay in force, because too many vanished at once.',
+      registers,
+    }),
     emptyHeldBack: new Gauge({
       name: 'tollgate_xds_empty_set_held_back',
       help: '1 while no limit is left and XDS_ALLOW_EMPTY=false prevents serving an empty set.',

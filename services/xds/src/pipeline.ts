@@ -1,13 +1,6 @@
-import {
-  maxTimerMs,
-  monotonicNow,
-  runInSlices,
-  type Schedule,
-  type Steps,
-  scheduleByTimer,
-} from '@tollgate/kit/time';
+import { monotonicNow, runInSlices, type Steps, scheduleByTimer } from '@tollgate/kit/time';
+import { Batches } from './batches.ts';
 import { Catalog, type CatalogChange, type CatalogEvent } from './catalog/catalog.ts';
-import { PendingEvents } from './catalog/pending-events.ts';
 import type { Preview } from './catalog/preview.ts';
 import { addResources, type CommonSnapshot, countDomains, isSameSnapshot } from './catalog/snapshot.ts';
 import {
@@ -17,9 +10,10 @@ import {
   type SourceOutage,
   type SourceProblem,
 } from './catalog/source.ts';
+import type { CatalogObject } from './catalog/validation.ts';
 import { acceptedReasons } from './catalog/validation-result.ts';
 import type { Context } from './context.ts';
-import { Deletions } from './deletions.ts';
+import { Deletions, heldConfigs } from './deletions.ts';
 import { PipelineLog } from './pipeline-log.ts';
 import type { PipelineOptions, PipelineState } from './pipeline-options.ts';
 import { MatchedRules } from './status/matched-rules.ts';
@@ -27,9 +21,6 @@ import { StatusReporter } from './status/reporter.ts';
 
 /** Interval at which it is looked which rules have matched. */
 const maxMatchedIntervalMs = 60_000;
-
-/** A batch that failed may fail again. */
-const retryMs = 5_000;
 
 const defaultSliceMs = 5;
 
@@ -44,31 +35,21 @@ export class Pipeline {
   readonly matchedRules: MatchedRules | undefined;
   readonly #context: Context;
   readonly #options: PipelineOptions;
-  readonly #schedule: Schedule;
   readonly #sliceMs: number;
   readonly #catalog: Catalog;
   /** Rules of RateLimitConfigs as of the last batch. */
   #configured: CommonSnapshot | undefined;
   /** Rules of access policies. */
   #policyRules: CommonSnapshot | undefined;
-  readonly #pending = new PendingEvents();
-  /** Events of the batch being applied. */
-  #applying = new PendingEvents();
   readonly #log: PipelineLog;
-  readonly #deletions: Deletions | undefined;
-  readonly #monotonicNow: () => number;
+  readonly #deletions: Deletions<CatalogObject> | undefined;
+  readonly #batches: Batches;
   readonly #reporter: StatusReporter;
   #problems: readonly SourceProblem[] = [];
   #synced: boolean = false;
   #emptyHeldBack: boolean = false;
   #servedRules = 0;
   #lastEventMs: number | undefined;
-  #cancelBatch: (() => void) | undefined;
-  #cancelReplace: (() => void) | undefined;
-  /** Timers of the catalog and the deletions. */
-  #cancelTimers: (() => void)[] = [];
-  /** The batch being applied. */
-  #batch: Promise<void> | undefined;
   #closed: boolean = false;
 
   constructor(context: Context, options: PipelineOptions) {
@@ -85,7 +66,6 @@ export class Pipeline {
     const { startGraceMs = writers.length === 0 ? 0 : defaultStartGraceMs } = options;
     this.#context = context;
     this.#options = options;
-    this.#schedule = schedule;
     this.#sliceMs = sliceMs;
     this.#catalog = new Catalog({
       graceMs: domainGraceMs,
@@ -93,14 +73,20 @@ export class Pipeline {
     });
     this.#log = new PipelineLog(context.logger);
     const { source, deletions, allowEmpty, monotonicNow: now = monotonicNow } = options;
-    this.#monotonicNow = now;
     this.#deletions =
       deletions &&
       new Deletions(context, {
         ...deletions,
         ...{ source, schedule, now, allowEmpty, catalog: this.#catalog },
-        onDue: () => this.#scheduleEmptyBatch(0),
+        onDue: () => this.#batches.schedule(0),
+        form: heldConfigs,
+        setHeld: (domains) => context.metrics.heldDomains.set(domains),
       });
+    this.#batches = new Batches({
+      ...{ logger: context.logger, schedule, debounceMs: options.debounceMs },
+      apply: (events) => this.#apply(events),
+      dueInMs: () => this.#dueInMs(now()),
+    });
     const { results } = this.#catalog;
     const { unmatchedAfterMs = 0 } = options;
     this.matchedRules =
@@ -130,36 +116,26 @@ export class Pipeline {
   async start(): Promise<void> {
     await this.#deletions?.start();
     await this.#options.source.start((event) => this.#receive(event));
-    await this.#replaceSource();
+    await this.#deletions?.replaceGone(
+      () => this.#closed || this.#lastEventMs !== undefined,
+      () => this.#receive({ type: 'replaced', objects: [] }),
+    );
   }
 
   /** Also closes the source. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#cancelBatch?.();
-    this.#cancelReplace?.();
-    this.#clearTimers();
+    this.#batches.stop();
     await this.#reporter.close();
     await this.#options.source.close();
     await this.#deletions?.close();
-    await this.#batch;
-  }
-
-  /** With the CRD, all objects are gone, and the source has nothing to list. */
-  async #replaceSource(): Promise<void> {
-    const isOver = () => this.#closed || this.#lastEventMs !== undefined;
-    if (this.#deletions === undefined || isOver()) return;
-    const replaces = await this.#deletions.replacesSource();
-    // A list that arrived meanwhile must not be replaced by an empty one.
-    if (isOver()) return;
-    if (replaces) this.#receive({ type: 'replaced', objects: [] });
-    else this.#cancelReplace = this.#schedule(retryMs, () => void this.#replaceSource());
+    await this.#batches.settled();
   }
 
   /** Returns the result of an object if it were created or changed now. Changes nothing. */
   preview(object: ConfigObject): Steps<Preview> {
     const isDeleted = (id: string): boolean =>
-      this.#pending.isDeleted(id) ?? this.#applying.isDeleted(id) ?? this.#deletions?.isDeleted(id) === true;
+      this.#batches.isDeleted(id) ?? this.#deletions?.isDeleted(id) === true;
     return this.#catalog.preview(object, this.#context.nowMs(), isDeleted);
   }
 
@@ -206,67 +182,27 @@ export class Pipeline {
     this.#lastEventMs = nowMs();
     metrics.lastEventTimestampSeconds.set(this.#lastEventMs / 1000);
     metrics.sourceEvents.inc({ type: event.type });
-    this.#pending.add(event);
-    this.#scheduleBatch(this.#options.debounceMs);
-  }
-
-  /** The delay starts with the first event; further events do not extend it. */
-  #scheduleBatch(delayMs: number): void {
-    if (this.#closed || this.#batch !== undefined || this.#pending.isEmpty) return;
-    this.#cancelBatch ??= this.#schedule(delayMs, () => {
-      this.#cancelBatch = undefined;
-      this.#batch = this.#applyBatch();
-    });
-  }
-
-  async #applyBatch(): Promise<void> {
-    const { trace, logger } = this.#context;
-    const events = this.#pending.take();
-    for (const event of events) this.#applying.add(event);
-    let nextMs = this.#options.debounceMs;
-    try {
-      const apply = () => this.#apply(events);
-      await (trace === undefined ? apply() : trace.reconcile(events.length, apply));
-    } catch (error) {
-      // A bug, or out of memory: the current snapshot stays, and no event is lost.
-      logger.error({ err: error, events: events.length, retryMs }, 'failed to apply changes, retrying');
-      this.#pending.putBack(events);
-      nextMs = retryMs;
-    }
-    this.#applying = new PendingEvents();
-    this.#batch = undefined;
-    this.#scheduleDue();
-    this.#scheduleBatch(nextMs);
+    this.#batches.add(event);
   }
 
   /** The end of a reservation, and of the delay of a deletion, change domains without an event. */
-  #scheduleDue(): void {
-    this.#clearTimers();
+  #dueInMs(monotonicMs: number): readonly (number | undefined)[] {
     const expiryMs = this.#catalog.nextExpiryMs();
-    if (expiryMs !== undefined) this.#scheduleEmptyBatch(expiryMs - this.#context.nowMs());
     const deletionMs = this.#deletions?.nextDueMs();
-    if (deletionMs !== undefined) this.#scheduleEmptyBatch(deletionMs - this.#monotonicNow());
-  }
-
-  #scheduleEmptyBatch(delayMs: number): void {
-    if (this.#closed) return;
-    const cancel = this.#schedule(Math.min(Math.max(0, delayMs), maxTimerMs), () => {
-      // A batch in progress schedules it again.
-      if (!this.#closed && this.#batch === undefined) this.#batch = this.#applyBatch();
-    });
-    this.#cancelTimers.push(cancel);
-  }
-
-  #clearTimers(): void {
-    for (const cancel of this.#cancelTimers) cancel();
-    this.#cancelTimers = [];
+    return [
+      expiryMs === undefined ? undefined : expiryMs - this.#context.nowMs(),
+      deletionMs === undefined ? undefined : deletionMs - monotonicMs,
+    ];
   }
 
   async #apply(events: readonly SourceEvent[]): Promise<void> {
     const { trace } = this.#context;
     const validate = () => this.#validate(events);
-    const change = await (trace === undefined ? validate() : trace.validate(validate));
-    if (!this.#closed) this.#publish(events, change);
+    const apply = async () => {
+      const change = await (trace === undefined ? validate() : trace.validate(validate));
+      if (!this.#closed) this.#publish(events, change);
+    };
+    await (trace === undefined ? apply() : trace.reconcile(events.length, apply));
   }
 
   async #validate(events: readonly SourceEvent[]): Promise<CatalogChange> {

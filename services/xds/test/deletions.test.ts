@@ -2,7 +2,7 @@ import { runSteps } from '@tollgate/kit/time';
 import t, { type Test } from 'tap';
 import { Catalog } from '../src/catalog/catalog.ts';
 import type { HeldObject, SourceEvent, StoredHold } from '../src/catalog/source.ts';
-import { Deletions, memoryHold } from '../src/deletions.ts';
+import { Deletions, heldConfigs, memoryHold } from '../src/deletions.ts';
 import { deleted, replaced } from './support/catalogs.ts';
 import { makeObject } from './support/manifests.ts';
 import { manualSchedule } from './support/manual-schedule.ts';
@@ -20,7 +20,8 @@ async function startDeletions(t: Test) {
   const deletions = new Deletions(recordingContext().context, {
     ...{ catalog, schedule: time.schedule, now: () => nowMs, onDue: () => undefined },
     ...{ delayMs: 2_000, windowMs, domains: 10, share: 0.5, allowEmpty: true },
-    source: { start: async () => undefined, close: async () => undefined },
+    source: {},
+    ...{ form: heldConfigs, setHeld: () => undefined },
     store: {
       ...memoryHold,
       async start(onChange) {

@@ -161,18 +161,19 @@ function objectCells(row: ReturnType<typeof toObjectRow>): Html {
 
 function policyTable({ policies }: AdminState, find: string): Html | undefined {
   if (policies === undefined) return undefined;
-  const { notServedReason, results } = policies.state();
-  const notice =
-    notServedReason === undefined
-      ? undefined
-      : html`<p class="notice">Auth servers get no policies: ${notServedReason}</p>`;
+  const { notServedReason, hold, results } = policies.state();
+  const notServed =
+    notServedReason && html`<p class="notice">Auth servers do not get the policies: ${notServedReason}</p>`;
+  const held =
+    hold &&
+    html`<p class="notice">Deletions of policies are held back: ${hold.reason}. ${formatCount(hold.objects, 'deleted policy', 'deleted policies')} stay in force until they exist again. To let the deletions through, run: <code>${hold.command}</code></p>`;
   const all = [...results.values()].map((result): [string, PolicyResult] => [
     `${result.namespace}/${result.name}`,
     result,
   ]);
   const rows = findRows(all, find, (name) => [name]);
   const heads = ['Policy', 'Generation', 'In force', 'Problems and warnings'];
-  return html`${section('Access policies', rows, heads, policyCells)}${notice}`;
+  return html`${section('Access policies', rows, heads, policyCells)}${notServed}${held}`;
 }
 
 function policyCells({
@@ -253,7 +254,8 @@ const shortVersion = (version: string): Html =>
 const matches = (find: string, ...names: readonly (string | undefined)[]): boolean =>
   find === '' || names.some((name = '') => name.includes(find));
 
-const formatCount = (count: number, noun: string): string => `${count} ${count === 1 ? noun : `${noun}s`}`;
+const formatCount = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${count} ${count === 1 ? noun : plural}`;
 
 const second = 1000;
 const minute = 60 * second;

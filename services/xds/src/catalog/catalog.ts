@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
+import type { GuardedEvent } from './deletion-guard.ts';
 import { DomainClaims, readDomainOwner, selectClaims, wasInForce } from './domain-claims.ts';
 import { DomainMembers } from './domain-members.ts';
 import { adoptOwner, type DomainOwner, DomainOwners, isOfClass, parseKey, toKey } from './domain-owners.ts';
 import { type MergeResult, mergeDomain } from './merge.ts';
 import { type Preview, toPreview } from './preview.ts';
 import { type CommonSnapshot, SnapshotBuilder } from './snapshot.ts';
-import type { ConfigObject, SourceEvent } from './source.ts';
+import type { ConfigObject } from './source.ts';
 import { type CatalogObject, compareAge, isNewer, validateAlone, validateObject } from './validation.ts';
 import { toValidationResult, type ValidationResult } from './validation-result.ts';
 
@@ -20,10 +21,7 @@ export interface CatalogChange {
   readonly deleted: readonly string[];
 }
 
-export type CatalogEvent =
-  | SourceEvent
-  /** The rules of a deleted object stay in force, or come into force again. */
-  | { readonly type: 'restored'; readonly object: CatalogObject };
+export type CatalogEvent = GuardedEvent<CatalogObject>;
 
 export interface CatalogOptions {
   /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
@@ -82,6 +80,11 @@ export class Catalog {
 
   find(id: string): CatalogObject | undefined {
     return this.#objects.get(id);
+  }
+
+  /** Class and domain; undefined without a valid version, which lifts no limit. */
+  keyOf({ valid }: CatalogObject): string | undefined {
+    return valid && toKey(valid.document);
   }
 
   /** Objects of a class and domain with a valid version. */

@@ -1,7 +1,4 @@
-import type { CatalogEvent } from './catalog.ts';
-import { toKey } from './domain-owners.ts';
 import type { ConfigObject, SourceEvent } from './source.ts';
-import type { CatalogObject } from './validation.ts';
 
 export interface DeletionGuardOptions {
   /** Shortest time from a deletion to its effect. */
@@ -16,27 +13,43 @@ export interface DeletionGuardOptions {
   readonly allowEmpty: boolean;
   /** Lets held deletions through, for the status of the objects. */
   readonly command: string;
+  /** Names what is counted in messages. Default domains. */
+  readonly noun?: { readonly one: string; readonly many: string };
 }
 
-/** The part of the catalog that the guard uses. */
-export interface GuardedCatalog {
+/** An object whose deletion may be held back. */
+export interface GuardedObject {
+  readonly id: string;
+  /** Why the object stays in force although it was deleted; absent for one that exists. */
+  readonly heldBack?: string;
+}
+
+/** The part of a catalog that the guard uses. Policies count as domains of one object each. */
+export interface GuardedCatalog<O extends GuardedObject> {
   readonly ids: Iterable<string>;
   readonly domainCount: number;
-  find(id: string): CatalogObject | undefined;
+  find(id: string): O | undefined;
+  /** Class and domain of an object; undefined if its deletion changes nothing. */
+  keyOf(object: O): string | undefined;
   /** Number of objects of a class and domain with a valid version. */
   countMembers(key: string): number;
 }
 
+export type GuardedEvent<O extends GuardedObject> =
+  | SourceEvent
+  /** A deleted object stays in force, or comes into force again. */
+  | { readonly type: 'restored'; readonly object: O };
+
 /** Deletions that are held back. */
-export interface Hold {
+export interface Hold<O extends GuardedObject> {
   /** Why. */
   readonly reason: string;
   /** Deleted objects whose rules stay in force, by id. */
-  readonly objects: ReadonlyMap<string, CatalogObject>;
+  readonly objects: ReadonlyMap<string, O>;
 }
 
-interface Deletion {
-  readonly object: CatalogObject;
+interface Deletion<O extends GuardedObject> {
+  readonly object: O;
   /** Class and domain. */
   readonly domain: string;
   readonly atMs: number;
@@ -52,26 +65,30 @@ interface Deletion {
  *
  * Without I/O, clock and logger. `nowMs` is of a monotonic clock.
  */
-export class DeletionGuard {
+export class DeletionGuard<O extends GuardedObject> {
   readonly #options: DeletionGuardOptions;
-  readonly #catalog: GuardedCatalog;
+  readonly #catalog: GuardedCatalog<O>;
   #hasListed: boolean = false;
   /** Deletions without effect yet, by id. */
-  readonly #pending = new Map<string, Deletion>();
+  readonly #pending = new Map<string, Deletion<O>>();
   /** Deletions that took effect within the window, by id. */
-  readonly #recent = new Map<string, Deletion>();
-  #hold: { readonly reason: string; readonly objects: Map<string, CatalogObject> } | undefined;
+  readonly #recent = new Map<string, Deletion<O>>();
+  #hold: { readonly reason: string; readonly objects: Map<string, O> } | undefined;
   /** Deletions until then are part of what an operator let through. */
   #allowedUntilMs = Number.NEGATIVE_INFINITY;
   #postponedToMs = Number.NEGATIVE_INFINITY;
 
-  constructor(catalog: GuardedCatalog, options: DeletionGuardOptions) {
+  constructor(catalog: GuardedCatalog<O>, options: DeletionGuardOptions) {
     this.#catalog = catalog;
     this.#options = options;
   }
 
+  get #noun() {
+    return this.#options.noun ?? { one: 'domain', many: 'domains' };
+  }
+
   /** Undefined while nothing is held back. */
-  get hold(): Hold | undefined {
+  get hold(): Hold<O> | undefined {
     return this.#hold;
   }
 
@@ -81,7 +98,7 @@ export class DeletionGuard {
   }
 
   /** Returns the events for the catalog, without deletions, which it remembers. */
-  admit(events: readonly SourceEvent[], nowMs: number): CatalogEvent[] {
+  admit(events: readonly SourceEvent[], nowMs: number): GuardedEvent<O>[] {
     return events.flatMap((event) => this.#admitEvent(event, nowMs));
   }
 
@@ -107,7 +124,7 @@ export class DeletionGuard {
    * Returns deletions that take effect, and objects that return. `reason`: why nothing must be
    * deleted, as the source knows it.
    */
-  decide(nowMs: number, reason?: string): CatalogEvent[] {
+  decide(nowMs: number, reason?: string): GuardedEvent<O>[] {
     const { windowMs } = this.#options;
     for (const [id, { atMs }] of this.#recent) if (atMs + windowMs <= nowMs) this.#recent.delete(id);
     if (nowMs < this.#allowedUntilMs) return this.#pass(nowMs, 0);
@@ -120,7 +137,7 @@ export class DeletionGuard {
   }
 
   /** Holds objects that another process, or an earlier one, holds back. Returns their events. */
-  adopt(objects: readonly CatalogObject[], reason: string): CatalogEvent[] {
+  adopt(objects: readonly O[], reason: string): GuardedEvent<O>[] {
     // One whose deletion waits would be lifted here alone.
     const unknown = objects.filter(({ id }) => this.#pending.has(id) || this.#catalog.find(id) === undefined);
     if (unknown.length === 0) return [];
@@ -129,15 +146,15 @@ export class DeletionGuard {
   }
 
   /** Lets everything through that is held back, and deletions of the next `windowMs`. */
-  release(nowMs: number): CatalogEvent[] {
+  release(nowMs: number): GuardedEvent<O>[] {
     const ids = [...(this.#hold?.objects.keys() ?? [])];
     this.#hold = undefined;
     this.#recent.clear();
     this.#allowedUntilMs = nowMs + this.#options.windowMs;
-    return [...ids.map((id): CatalogEvent => ({ type: 'deleted', id })), ...this.#pass(nowMs, 0)];
+    return [...ids.map((id): GuardedEvent<O> => ({ type: 'deleted', id })), ...this.#pass(nowMs, 0)];
   }
 
-  #admitEvent(event: SourceEvent, nowMs: number): readonly CatalogEvent[] {
+  #admitEvent(event: SourceEvent, nowMs: number): readonly GuardedEvent<O>[] {
     if (event.type === 'changed') {
       this.#forget(event.object.id);
       return [event];
@@ -148,15 +165,15 @@ export class DeletionGuard {
     return this.#hasListed ? this.#admitList(event.objects, nowMs) : this.#admitFirstList(event);
   }
 
-  #admitFirstList(event: SourceEvent & { type: 'replaced' }): readonly CatalogEvent[] {
+  #admitFirstList(event: SourceEvent & { type: 'replaced' }): readonly GuardedEvent<O>[] {
     this.#hasListed = true;
     for (const { id } of event.objects) this.#forget(id);
     return [event, ...this.#restored()];
   }
 
-  #admitList(objects: readonly ConfigObject[], atMs: number): readonly CatalogEvent[] {
+  #admitList(objects: readonly ConfigObject[], atMs: number): readonly GuardedEvent<O>[] {
     const listed = new Set(objects.map(({ id }) => id));
-    const events: CatalogEvent[] = [];
+    const events: GuardedEvent<O>[] = [];
     for (const id of this.#catalog.ids)
       if (!listed.has(id)) events.push(...this.#remember(id, { atMs, byList: true }));
     for (const object of objects) {
@@ -167,12 +184,12 @@ export class DeletionGuard {
   }
 
   /** Returns the deletion when it lifts no limit and takes effect at once. */
-  #remember(id: string, { atMs, byList }: Pick<Deletion, 'atMs' | 'byList'>): readonly CatalogEvent[] {
+  #remember(id: string, { atMs, byList }: Pick<Deletion<O>, 'atMs' | 'byList'>): readonly GuardedEvent<O>[] {
     const object = this.#catalog.find(id);
-    const document = object?.valid?.document;
-    if (object === undefined || document === undefined) return [{ type: 'deleted', id }];
+    const domain = object && this.#catalog.keyOf(object);
+    if (object === undefined || domain === undefined) return [{ type: 'deleted', id }];
     if (!this.#pending.has(id) && this.#hold?.objects.has(id) !== true)
-      this.#pending.set(id, { object, domain: toKey(document), atMs, byList });
+      this.#pending.set(id, { object, domain, atMs, byList });
     return [];
   }
 
@@ -184,8 +201,8 @@ export class DeletionGuard {
     if (this.#hold?.objects.size === 0) this.#hold = undefined;
   }
 
-  #pass(nowMs: number, delayMs: number): CatalogEvent[] {
-    const events: CatalogEvent[] = [];
+  #pass(nowMs: number, delayMs: number): GuardedEvent<O>[] {
+    const events: GuardedEvent<O>[] = [];
     for (const [id, deletion] of this.#pending) {
       if (deletion.atMs + delayMs > nowMs) continue;
       this.#pending.delete(id);
@@ -195,7 +212,7 @@ export class DeletionGuard {
     return events;
   }
 
-  #holdBack(reason: string): CatalogEvent[] {
+  #holdBack(reason: string): GuardedEvent<O>[] {
     const deletions = [...this.#recent.values(), ...this.#pending.values()];
     this.#recent.clear();
     this.#pending.clear();
@@ -206,7 +223,7 @@ export class DeletionGuard {
     );
   }
 
-  #keep(objects: readonly CatalogObject[], reason: string): CatalogEvent[] {
+  #keep(objects: readonly O[], reason: string): GuardedEvent<O>[] {
     this.#hold ??= { reason, objects: new Map() };
     const heldBack = `${this.#hold.reason}; to let deletions through, run: ${this.#options.command}`;
     const kept = objects.map((object) => ({ ...object, heldBack }));
@@ -214,7 +231,7 @@ export class DeletionGuard {
     return kept.map((object) => ({ type: 'restored', object }));
   }
 
-  #restored(): readonly CatalogEvent[] {
+  #restored(): readonly GuardedEvent<O>[] {
     return [...(this.#hold?.objects.values() ?? [])].map((object) => ({ type: 'restored', object }));
   }
 
@@ -229,15 +246,15 @@ export class DeletionGuard {
     const { size } = vanished;
     const all = this.#countLeft(vanished) + size;
     if (size <= domains || size <= share * all) return undefined;
-    return `${size} of ${all} domains vanished within ${windowMs / 1_000} s`;
+    return `${size} of ${all} ${this.#noun.many} vanished within ${windowMs / 1_000} s`;
   }
 
   #findEmpty(): string | undefined {
     const vanished = this.#findVanished();
     if (vanished.size === 0 || this.#countLeft(vanished) > 0) return undefined;
     if ([...this.#pending.values()].some(({ byList }) => byList))
-      return 'the source lists no domain any more';
-    return this.#options.allowEmpty ? undefined : 'no domain is left, and XDS_ALLOW_EMPTY=false';
+      return `the source lists no ${this.#noun.one} any more`;
+    return this.#options.allowEmpty ? undefined : `no ${this.#noun.one} is left, and XDS_ALLOW_EMPTY=false`;
   }
 
   /** Domains without another object. */

@@ -31,7 +31,13 @@ export const sourceSettings = {
     env: 'XDS_ALLOW_EMPTY',
     group,
     default: true,
-    doc: 'Serve an empty set, which lifts every limit. With `false`, limiters keep their limits until there is a new one, and an xDS server that starts without limits is not ready.',
+    doc: 'Serve an empty set, which lifts every limit. With `false`, limiters keep their limits and auth servers their access policies until there is a new one, and an xDS server that starts without limits is not ready.',
+  }),
+  allowNoPolicies: bool({
+    env: 'XDS_ALLOW_NO_POLICIES',
+    group,
+    default: false,
+    doc: 'Send auth servers an empty set when the folder has no access policy at the start: checks then have the rules of the routes file. Otherwise auth servers keep the policies that they have, or deny, because the folder may not be mounted.',
   }),
   deletionGuard: bool({
     env: 'XDS_DELETION_GUARD',

@@ -6,8 +6,9 @@ import { allLimits, toRuleDocument } from '@tollgate/policies/compile/limits';
 import type { PolicyResource } from '@tollgate/policies/definition/spec';
 import { readPolicy } from '@tollgate/policies/read/read-policy';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
+import type { GuardedCatalog, GuardedEvent, GuardedObject } from '../catalog/deletion-guard.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
-import type { ConfigObject, SourceEvent } from '../catalog/source.ts';
+import type { ConfigObject } from '../catalog/source.ts';
 import { encodeAccess } from './access-config.ts';
 import { labelOf, type PolicyFinding, type PolicyResult, toFinding } from './policy-result.ts';
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
@@ -25,13 +26,15 @@ interface ValidVersion {
 }
 
 /** A policy as it was read last. */
-interface KnownPolicy {
+export interface KnownPolicy extends GuardedObject {
   readonly object: ConfigObject;
   /** The last valid version; undefined if there was none. */
   readonly valid: ValidVersion | undefined;
   /** Problems of the version that was read last. */
   readonly problems: readonly PolicyFinding[];
 }
+
+export type PolicyEvent = GuardedEvent<KnownPolicy>;
 
 /** The effect of a batch of events. */
 export interface PolicyChange {
@@ -49,7 +52,7 @@ export interface PolicyChange {
  * Compiles AccessPolicies into what auth servers and limiters get. An invalid policy keeps its last
  * valid version; without one, the requests of its hosts are denied. Without I/O, clock and logger.
  */
-export class PolicyCatalog {
+export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   readonly #targets: TargetResolver | undefined;
   readonly #access = new SnapshotBuilder();
   readonly #policies = new Map<string, KnownPolicy>();
@@ -68,11 +71,33 @@ export class PolicyCatalog {
     return this.#results;
   }
 
+  /** Ids of all policies. */
+  get ids(): Iterable<string> {
+    return this.#policies.keys();
+  }
+
+  /** Number of policies: each counts as a domain, since each protects something. */
+  get domainCount(): number {
+    return this.#policies.size;
+  }
+
+  find(id: string): KnownPolicy | undefined {
+    return this.#policies.get(id);
+  }
+
+  keyOf({ id }: KnownPolicy): string {
+    return id;
+  }
+
+  countMembers(id: string): number {
+    return this.#policies.has(id) ? 1 : 0;
+  }
+
   /**
    * Applies events in order. Unchanged policies are not compiled again. After a run that threw, the
    * same events may be applied again. Runs must not overlap.
    */
-  *apply(events: readonly SourceEvent[]): Steps<PolicyChange> {
+  *apply(events: readonly PolicyEvent[]): Steps<PolicyChange> {
     for (const event of events) yield* this.#applyEvent(event);
     const policies = [...this.#policies.values()];
     const problems = new Map(yield* this.#resolveTargets(policies));
@@ -90,9 +115,10 @@ export class PolicyCatalog {
     return { access: this.#access.build(), documents: toDocuments(policies), ...this.#publish(problems) };
   }
 
-  *#applyEvent(event: SourceEvent): Steps<void> {
+  *#applyEvent(event: PolicyEvent): Steps<void> {
     if (event.type === 'deleted') this.#remove(event.id);
     if (event.type === 'changed') this.#put(event.object);
+    if (event.type === 'restored') this.#set(event.object);
     if (event.type !== 'replaced') return;
     const listed = new Set(event.objects.map(({ id }) => id));
     for (const id of [...this.#policies.keys()]) if (!listed.has(id)) this.#remove(id);
@@ -104,11 +130,22 @@ export class PolicyCatalog {
 
   #put(object: ConfigObject): void {
     const before = this.#policies.get(object.id);
-    if (before?.object.manifest === object.manifest) return;
+    const isSame = before?.object.manifest === object.manifest && before?.heldBack === undefined;
+    if (isSame) return;
     // An object of the same name that was created again is another one.
     const lastValid = before?.object.uid === object.uid ? before.valid : undefined;
-    this.#policies.set(object.id, readObject(object, { lastValid, resolves: this.#targets !== undefined }));
-    this.#dirty.add(object.namespace);
+    this.#set(this.read(object, lastValid));
+  }
+
+  /** Reads a policy and changes nothing. */
+  read(object: ConfigObject, lastValid?: ValidVersion): KnownPolicy {
+    const read = readObject(object, { lastValid, resolves: this.#targets !== undefined });
+    return { id: object.id, object, ...read };
+  }
+
+  #set(policy: KnownPolicy): void {
+    this.#policies.set(policy.id, policy);
+    this.#dirty.add(policy.object.namespace);
   }
 
   #remove(id: string): void {
@@ -147,12 +184,16 @@ export class PolicyCatalog {
 const nameOf = ({ namespace, name }: Pick<ConfigObject, 'namespace' | 'name'>): string =>
   `${namespace}/${name}`;
 
-function toResult({ object, valid, problems }: KnownPolicy, others: readonly PolicyFinding[]): PolicyResult {
+function toResult(
+  { object, valid, problems, heldBack }: KnownPolicy,
+  others: readonly PolicyFinding[],
+): PolicyResult {
   const { id, namespace, name, generation } = object;
   return {
     ...{ id, namespace, name, generation, label: labelOf(object) },
     problems: [...problems, ...others],
     warnings: problems.length > 0 ? [] : (valid?.warnings ?? []),
+    heldBack,
     inForce: valid && { generation: valid.generation, spec: valid.spec },
   };
 }
@@ -160,17 +201,17 @@ function toResult({ object, valid, problems }: KnownPolicy, others: readonly Pol
 function readObject(
   object: ConfigObject,
   { lastValid, resolves }: { readonly lastValid: ValidVersion | undefined; readonly resolves: boolean },
-): KnownPolicy {
+): Pick<KnownPolicy, 'valid' | 'problems'> {
   const read = readPolicy(object.manifest, labelOf(object));
   const compiled = read.ok ? compilePolicy(read.resource) : read;
   if (!read.ok || !compiled.ok) {
     const { problems } = compiled.ok ? { problems: [] } : compiled;
-    return { object, valid: lastValid, problems: problems.map((problem) => toFinding(object, problem)) };
+    return { valid: lastValid, problems: problems.map((problem) => toFinding(object, problem)) };
   }
   const { resource } = read;
   if (resource.spec.targetRefs !== undefined && !resolves) {
     const message = 'objects of Gateway API are not read: use hosts';
-    return { object, valid: lastValid, problems: [toFinding(object, { field: 'spec.targetRefs', message })] };
+    return { valid: lastValid, problems: [toFinding(object, { field: 'spec.targetRefs', message })] };
   }
   const spec: unknown = Reflect.get(Object(object.manifest), 'spec');
   const valid: ValidVersion = {
@@ -181,7 +222,7 @@ function readObject(
     document: allLimits(resource.spec).length === 0 ? undefined : toRuleDocument(resource),
     warnings: compiled.warnings.map((warning) => toFinding(object, warning, 'Ineffective')),
   };
-  return { object, valid, problems: [] };
+  return { valid, problems: [] };
 }
 
 function toDocuments(policies: readonly KnownPolicy[]): ReadonlyMap<string, RuleDocument> {

@@ -1,9 +1,11 @@
-import { runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
-import { PendingEvents } from '../catalog/pending-events.ts';
+import { monotonicNow, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
+import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
+import { Batches } from '../batches.ts';
 import type { CommonSnapshot } from '../catalog/snapshot.ts';
-import { formatOutages, type SourceEvent, type SourceOutage } from '../catalog/source.ts';
+import { formatOutages, type HeldObject, type SourceEvent, type SourceOutage } from '../catalog/source.ts';
 import type { Context } from '../context.ts';
-import { PolicyCatalog, type PolicyChange } from './policy-catalog.ts';
+import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
+import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
 import type { PolicyReporter, PolicyResult } from './policy-result.ts';
 import type { PolicySource } from './policy-source.ts';
 import { Rollout, type RolloutClients } from './rollout.ts';
@@ -18,6 +20,14 @@ export interface PolicyPipelineOptions {
   readonly reporters?: readonly PolicyReporter[];
   /** Changes are collected for this time before they are applied together. */
   readonly debounceMs: number;
+  /** Whether no policy may be left. Otherwise auth servers keep the last ones. */
+  readonly allowEmpty: boolean;
+  /** Whether the first set may be empty. Otherwise auth servers deny, or keep what they have. */
+  readonly allowEmptyStart: boolean;
+  /** Undefined when deletions take effect at once. */
+  readonly deletions?: DeletionOptions | undefined;
+  /** A monotonic clock in milliseconds, for deletions. */
+  readonly monotonicNow?: () => number;
   /** Longest time without yielding to streams and health checks. Default 5. */
   readonly sliceMs?: number;
   readonly schedule?: Schedule;
@@ -25,15 +35,14 @@ export interface PolicyPipelineOptions {
 
 /** State that the debug page shows. */
 export interface PolicyState {
-  /** Why auth servers get no policies; undefined once they do. */
+  /** Why auth servers do not get the policies; undefined when they do. */
   readonly notServedReason: string | undefined;
+  /** Undefined while no deletion is held back. */
+  readonly hold: HoldState | undefined;
   readonly outages: readonly SourceOutage[];
   /** Results by id. */
   readonly results: ReadonlyMap<string, PolicyResult>;
 }
-
-/** A batch that failed may fail again. */
-const retryMs = 5_000;
 
 const defaultSliceMs = 5;
 
@@ -41,60 +50,90 @@ const defaultSliceMs = 5;
 export class PolicyPipeline {
   readonly #context: Context;
   readonly #options: PolicyPipelineOptions;
-  readonly #schedule: Schedule;
   readonly #catalog: PolicyCatalog;
   readonly #rollout: Rollout;
-  readonly #pending = new PendingEvents();
+  readonly #batches: Batches;
+  readonly #deletions: Deletions<KnownPolicy> | undefined;
   #synced: boolean = false;
-  /** Targets have changed since the last batch. */
+  /** Targets have changed since the last batch began. */
   #targetsChanged: boolean = false;
-  #cancelBatch: (() => void) | undefined;
-  /** The batch being applied. */
-  #batch: Promise<void> | undefined;
+  #heldBackReason: string | undefined;
   #closed: boolean = false;
 
   constructor(context: Context, options: PolicyPipelineOptions) {
-    const { source, schedule = scheduleByTimer } = options;
+    const { source, deletions, allowEmpty, debounceMs } = options;
+    const { schedule = scheduleByTimer, monotonicNow: now = monotonicNow } = options;
     this.#context = context;
     this.#options = options;
-    this.#schedule = schedule;
     this.#catalog = new PolicyCatalog(source.targets);
     this.#rollout = new Rollout(context, { ...options, schedule });
+    this.#deletions =
+      deletions &&
+      new Deletions(context, {
+        ...deletions,
+        ...{ source, schedule, now, allowEmpty, catalog: this.#catalog },
+        noun: { one: 'policy', many: 'policies' },
+        onDue: () => this.#batches.schedule(0),
+        form: { toHeld, fromHeld: (held) => this.#catalog.read(fromHeld(held)) },
+        setHeld: (policies) => context.metrics.heldPolicies.set(policies),
+      });
+    this.#batches = new Batches({
+      ...{ logger: context.logger, schedule, debounceMs },
+      apply: (events) => this.#apply(events),
+      dueInMs: () => {
+        const dueMs = this.#deletions?.nextDueMs();
+        return [
+          dueMs === undefined ? undefined : dueMs - now(),
+          this.#targetsChanged ? debounceMs : undefined,
+        ];
+      },
+    });
   }
 
   /** Rejects when the source cannot exist. */
   async start(): Promise<void> {
-    await this.#options.source.start({
-      onEvent: (event) => this.#receive(event),
-      onTargets: () => {
-        this.#targetsChanged = true;
-        this.#scheduleBatch(this.#options.debounceMs);
-      },
-    });
+    const { source, debounceMs } = this.#options;
+    let hasEvent = false;
+    const onEvent = (event: SourceEvent) => {
+      hasEvent = true;
+      this.#batches.add(event);
+    };
+    await this.#deletions?.start();
+    const onTargets = () => {
+      if (!this.#targetsChanged) this.#batches.schedule(debounceMs);
+      this.#targetsChanged = true;
+    };
+    await source.start({ onEvent, onTargets });
+    await this.#deletions?.replaceGone(
+      () => this.#closed || hasEvent,
+      () => onEvent({ type: 'replaced', objects: [] }),
+    );
   }
 
   /** Also closes the source. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#cancelBatch?.();
+    this.#batches.stop();
     this.#rollout.close();
     await this.#options.source.close();
-    await this.#batch;
+    await this.#deletions?.close();
+    await this.#batches.settled();
   }
 
   state(): PolicyState {
     return {
       notServedReason: this.#notServedReason(),
+      hold: this.#deletions?.state(),
       outages: this.#outages(),
       results: this.#catalog.results,
     };
   }
 
   #notServedReason(): string | undefined {
-    if (this.#options.authServers.snapshots.current() !== undefined) return undefined;
-    const reason = this.#notSyncedReason();
+    const reason = this.#notSyncedReason() ?? this.#heldBackReason;
     if (reason !== undefined) return reason;
-    return 'limiters have no rules yet, which come first';
+    const isServed = this.#options.authServers.snapshots.current() !== undefined;
+    return isServed ? undefined : 'limiters have no rules yet, which come first';
   }
 
   #notSyncedReason(): string | undefined {
@@ -107,46 +146,42 @@ export class PolicyPipeline {
     return this.#options.source.outages?.() ?? [];
   }
 
-  #receive(event: SourceEvent): void {
-    this.#pending.add(event);
-    this.#scheduleBatch(this.#options.debounceMs);
-  }
-
-  /** The delay starts with the first event; further events do not extend it. */
-  #scheduleBatch(delayMs: number): void {
-    if (this.#closed || this.#batch !== undefined) return;
-    if (this.#pending.isEmpty && !this.#targetsChanged) return;
-    this.#cancelBatch ??= this.#schedule(delayMs, () => {
-      this.#cancelBatch = undefined;
-      this.#batch = this.#applyBatch();
-    });
-  }
-
-  async #applyBatch(): Promise<void> {
-    const events = this.#pending.take();
-    this.#targetsChanged = false;
-    let nextMs = this.#options.debounceMs;
-    try {
-      await this.#apply(events);
-    } catch (error) {
-      // A bug, or out of memory: the policies in force stay, and no event is lost.
-      const { logger } = this.#context;
-      logger.error({ err: error, events: events.length, retryMs }, 'failed to apply policies, retrying');
-      this.#pending.putBack(events);
-      this.#targetsChanged = true;
-      nextMs = retryMs;
-    }
-    this.#batch = undefined;
-    this.#scheduleBatch(nextMs);
-  }
-
   async #apply(events: readonly SourceEvent[]): Promise<void> {
-    const { sliceMs = defaultSliceMs } = this.#options;
-    const change = await runInSlices(this.#catalog.apply(events), { sliceMs });
+    this.#targetsChanged = false;
+    const change = await this.#evaluate(events);
     if (events.some(({ type }) => type === 'replaced')) this.#synced = true;
     this.#report(change);
+    const reason = this.#findHeldBackReason();
+    if (reason !== undefined && reason !== this.#heldBackReason)
+      this.#context.logger.info({ reason }, 'access policies held back, auth servers keep theirs or deny');
+    this.#heldBackReason = reason;
     if (this.#closed || this.#notSyncedReason() !== undefined) return;
-    await this.#rollout.publish(change.access, change.documents);
+    const { authServers } = this.#options;
+    const access = reason === undefined ? change.access : authServers.snapshots.current();
+    await this.#rollout.publish(access, change.documents);
+  }
+
+  async #evaluate(events: readonly SourceEvent[]): Promise<PolicyChange> {
+    const { sliceMs = defaultSliceMs } = this.#options;
+    const apply = (admitted: readonly PolicyEvent[]) =>
+      runInSlices(this.#catalog.apply(admitted), { sliceMs });
+    if (this.#deletions === undefined) return await apply(events);
+    const [first] = events;
+    if (!this.#synced && first?.type === 'replaced' && first.before !== undefined)
+      await apply(await this.#deletions.admit([{ type: 'replaced', objects: first.before }]));
+    const change = await apply(await this.#deletions.admit(events));
+    this.#deletions.applied();
+    return change;
+  }
+
+  /** Why auth servers do not get what the source has. */
+  #findHeldBackReason(): string | undefined {
+    const { authServers, allowEmpty, allowEmptyStart } = this.#options;
+    if (this.#catalog.domainCount > 0) return undefined;
+    const isFirst = authServers.snapshots.current() === undefined;
+    if (isFirst ? allowEmptyStart : allowEmpty) return undefined;
+    const setting = isFirst && allowEmpty ? 'XDS_ALLOW_NO_POLICIES' : 'XDS_ALLOW_EMPTY';
+    return `there are no access policies, and ${setting}=false`;
   }
 
   #report({ results, deleted }: PolicyChange): void {
@@ -155,4 +190,16 @@ export class PolicyPipeline {
       for (const id of deleted) reporter.forget(id);
     }
   }
+}
+
+/** The spec of a policy that was never valid tells which hosts are denied. */
+function toHeld({ object, valid }: KnownPolicy): HeldObject {
+  const { id, uid, generation, createdMs, manifest } = object;
+  return { id, uid, generation, createdMs, spec: valid?.spec ?? Reflect.get(Object(manifest), 'spec') };
+}
+
+function fromHeld({ id, spec, ...identity }: HeldObject) {
+  const [name = '', namespace = ''] = id.split('/').toReversed();
+  const manifest = { apiVersion: policyApiVersion, kind: policyKind, metadata: { namespace, name }, spec };
+  return { ...identity, id, namespace, name, order: id, manifest };
 }

@@ -24,6 +24,8 @@ export interface PolicyResult {
   /** Without problems, this generation is in force. */
   readonly problems: readonly PolicyFinding[];
   readonly warnings: readonly PolicyFinding[];
+  /** Why the policy stays in force although its object was deleted; undefined if it exists. */
+  readonly heldBack: string | undefined;
   /** The version in force; undefined when there never was a valid one, and its hosts are denied. */
   readonly inForce: { readonly generation: number; readonly spec: unknown } | undefined;
 }

@@ -50,14 +50,14 @@ export class Rollout {
     this.#closing.abort();
   }
 
-  /** Runs must not overlap. */
-  async publish(access: CommonSnapshot, documents: Documents): Promise<void> {
+  /** Without access, only rules are added. Runs must not overlap. */
+  async publish(access: CommonSnapshot | undefined, documents: Documents): Promise<void> {
     const { limiters, authServers } = this.#options;
     const all = mergeDocuments(documents, this.#documents);
     const rules = this.#setRules(all);
     await this.#served(rules);
     await this.#answered('limiters', limiters, { resources: rules.resources, removed: [] });
-    if (this.#closing.signal.aborted) return;
+    if (this.#closing.signal.aborted || access === undefined) return;
     const before = [...(authServers.snapshots.current()?.resources.keys() ?? [])];
     authServers.snapshots.set(access);
     if (all === documents) return;

@@ -1,4 +1,6 @@
 import t from 'tap';
+import type { HeldObject, HoldStore, StoredHold } from '../../src/catalog/source.ts';
+import { memoryHold } from '../../src/deletions.ts';
 import { makePolicy, perUser } from '../support/policies.ts';
 import { startPolicies } from '../support/start-policies.ts';
 
@@ -70,6 +72,112 @@ t.test('clients that do not answer, or reject, delay policies for two seconds at
   await settle();
   t.same(access(), { 'shop/a': ['a.test'] });
   t.match(lines.at(-1), { clients: 'limiters', waitedMs: 2_000 });
+});
+
+const deletions = { delayMs: 2_000, windowMs: 30_000, domains: 10, share: 0.5, store: memoryHold };
+const policies = Array.from({ length: 30 }, (_, i) => makePolicy(`shop/${i}`, { hosts: [`${i}.test`] }));
+
+t.test('deletions of many policies are held back, and those of few take effect after a delay', async (t) => {
+  const { replace, settle, access, pipeline, lines, registry } = await startPolicies(t, { deletions });
+  const count = () => Object.keys(access() ?? {}).length;
+  replace(...policies);
+  await settle();
+  replace(...policies.slice(1));
+  await settle();
+  t.equal(count(), 30);
+  await settle(2_000);
+  t.equal(count(), 29);
+  replace(...policies.slice(25));
+  await settle();
+  await settle(40_000);
+  t.equal(count(), 30, 'the one that was deleted shortly before returns');
+  const reason = '25 of 30 policies vanished within 30 s';
+  t.match(pipeline.state().hold, { reason, objects: 25 });
+  t.match(
+    lines.find(({ level }) => level === 'error'),
+    { reason, command: memoryHold.command },
+  );
+  t.match(await registry.metrics(), /^tollgate_xds_held_policies 25$/m);
+  t.match(pipeline.state().results.get('shop/0'), { heldBack: /^25 of 30 policies vanished/ });
+  replace(...policies);
+  await settle();
+  t.equal(pipeline.state().hold, undefined);
+  t.match(pipeline.state().results.get('shop/0'), { heldBack: undefined });
+});
+
+t.test('a source that lists no policy any more removes none', async (t) => {
+  const { replace, settle, access, pipeline } = await startPolicies(t, { deletions });
+  replace(makePolicy('shop/a', limited), makePolicy('shop/invalid', { hosts: ['b.test'], unknownField: 1 }));
+  await settle();
+  replace();
+  await settle();
+  await settle(40_000);
+  t.same(access(), { 'shop/a': ['a.test'], 'shop/invalid': ['b.test denied'] });
+  t.match(pipeline.state().hold, { reason: 'the source lists no policy any more', objects: 2 });
+});
+
+t.test('policies of an earlier process that are missing in the first list are held back', async (t) => {
+  const { tell, settle, access } = await startPolicies(t, { deletions });
+  tell({ type: 'replaced', objects: [], before: policies });
+  await settle();
+  await settle(40_000);
+  t.equal(Object.keys(access() ?? {}).length, 30);
+});
+
+t.test('held policies of a store are served, and gone when an operator lets them go', async (t) => {
+  const state: { onChange: (stored: StoredHold) => void } = { onChange: () => undefined };
+  const puts: (readonly HeldObject[])[] = [];
+  const store: HoldStore = {
+    ...memoryHold,
+    start: async (onChange) => {
+      state.onChange = onChange;
+    },
+    put: (objects) => void puts.push(objects),
+  };
+  const { replace, settle, access } = await startPolicies(t, { deletions: { ...deletions, store } });
+  const held = { id: 'shop/held', uid: '1', generation: 1, createdMs: 0 };
+  state.onChange({
+    isAllowed: false,
+    objects: [
+      { ...held, spec: limited },
+      { ...held, id: 'shop/invalid', spec: { hosts: ['b.test'], unknownField: 1 } },
+    ],
+  });
+  replace(makePolicy('web/c', unlimited));
+  await settle();
+  t.same(access(), { 'shop/held': ['a.test'], 'shop/invalid': ['b.test denied'], 'web/c': ['a.test'] });
+  state.onChange({ isAllowed: true, objects: [] });
+  await settle();
+  t.same(access(), { 'web/c': ['a.test'] });
+});
+
+t.test('the first set of policies is not empty unless that is allowed', async (t) => {
+  const { replace, settle, access, rules, pipeline, lines } = await startPolicies(t, {
+    allowEmptyStart: false,
+  });
+  replace();
+  await settle();
+  t.equal(access(), undefined);
+  t.same(rules(), [], 'limiters get their other rules');
+  const reason = 'there are no access policies, and XDS_ALLOW_NO_POLICIES=false';
+  t.equal(pipeline.state().notServedReason, reason);
+  t.match(lines, [{ reason }]);
+  replace(makePolicy('shop/a', unlimited));
+  await settle();
+  t.same(access(), { 'shop/a': ['a.test'] });
+  replace();
+  await settle();
+  t.same(access(), {});
+});
+
+t.test('the last policies stay with XDS_ALLOW_EMPTY=false', async (t) => {
+  const { replace, settle, access, pipeline } = await startPolicies(t, { allowEmpty: false });
+  replace(makePolicy('shop/a', unlimited));
+  await settle();
+  replace();
+  await settle();
+  t.same(access(), { 'shop/a': ['a.test'] });
+  t.match(pipeline.state().notServedReason, /there are no access policies/);
 });
 
 t.test('nothing is served before limiters get rules', async (t) => {

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { AccessConfigSchema } from '@tollgate/proto/tollgate/policy/v1/access_config';
+import type { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { type Limiter, LimiterRegistry } from '../../src/ads/limiters.ts';
 import { type CommonSnapshot, SnapshotStore } from '../../src/catalog/snapshot.ts';
@@ -18,6 +19,7 @@ export interface TestPolicies {
   readonly pipeline: PolicyPipeline;
   readonly time: ManualSchedule;
   readonly lines: readonly Record<string, unknown>[];
+  readonly registry: Registry;
   /** Published resources in order: `rules policy/shop/a`, `access shop`. */
   readonly published: readonly string[];
   readonly limiters: LimiterRegistry;
@@ -27,7 +29,7 @@ export interface TestPolicies {
   replace(...objects: readonly ConfigObject[]): void;
   tellTargets(): void;
   /** Advances time until the events are applied. */
-  settle(): Promise<void>;
+  settle(ms?: number): Promise<void>;
   /** Domains that limiters get; undefined before any. */
   rules(): readonly string[] | undefined;
   /** Policies that auth servers get, with their hosts; undefined before any. */
@@ -49,7 +51,8 @@ export async function startPolicies(
   } = {},
 ): Promise<TestPolicies> {
   const time = manualSchedule();
-  const { context, lines } = recordingContext({ nowMs: () => 5_000 });
+  let nowMs = 0;
+  const { context, lines, registry } = recordingContext({ nowMs: () => 5_000 });
   const limiters = { snapshots: new SnapshotStore(() => 0), clients: new LimiterRegistry(time) };
   const authServers = { snapshots: new SnapshotStore(() => 0), clients: new LimiterRegistry(time) };
   const published: string[] = [];
@@ -70,7 +73,10 @@ export async function startPolicies(
     authServers,
     setRules: (rules) => isReady() && limiters.snapshots.set(rules),
     reporters: [new PolicyLog(context.logger)],
+    monotonicNow: () => nowMs,
     debounceMs: 5,
+    allowEmpty: true,
+    allowEmptyStart: true,
     sliceMs: Number.POSITIVE_INFINITY,
     schedule: time.schedule,
     ...options,
@@ -85,14 +91,16 @@ export async function startPolicies(
     pipeline,
     time,
     lines,
+    registry,
     published,
     limiters: limiters.clients,
     authServers: authServers.clients,
     tell,
     replace: (...objects) => tell({ type: 'replaced', objects }),
     tellTargets: () => told.listener?.onTargets(),
-    async settle() {
-      time.advance(5);
+    async settle(ms = 5) {
+      nowMs += ms;
+      time.advance(ms);
       for (let turn = 0; turn < 20; turn += 1) await nextTurn();
     },
     rules: () => limiters.snapshots.current() && [...(limiters.snapshots.current()?.resources.keys() ?? [])],
