@@ -1,4 +1,5 @@
-import { create, fromBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { MetadataSchema } from '@tollgate/proto/envoy/config/core/v3/base';
 import {
   Authorization,
   CheckRequestSchema,
@@ -40,6 +41,24 @@ t.test('a request whose headers are raw has the same bytes in our definition', a
     attributes: { request: { http: { ...http, headerMap: headers(rawValue) } } },
   });
   const twins = { ours: message('/wA='), envoys: message(Buffer.from([0xff, 0])) };
+  sameOnTheWire(t, CheckRequestSchema, twins, envoy.requestSerialize, envoy.requestDeserialize);
+});
+
+t.test('the metadata of the route has the same bytes in our definition', async (t) => {
+  const resource = { kind: 'HTTPRoute', namespace: 'shop', name: 'orders', sectionName: 'export' };
+  const text = (value: string) => ({ stringValue: value });
+  const fields = Object.fromEntries(Object.entries(resource).map(([name, value]) => [name, text(value)]));
+  const list = { listValue: { values: [{ structValue: { fields } }] } };
+  const http = { method: 'GET' };
+  const metadata = { filterMetadata: { 'envoy-gateway': { resources: [resource] } } };
+  const bytes = toBinary(MetadataSchema, create(MetadataSchema, metadata));
+  const message = <T>(routeMetadataContext: T) => ({
+    attributes: { request: { http }, routeMetadataContext },
+  });
+  const twins = {
+    ours: message(Buffer.from(bytes).toString('base64')),
+    envoys: message({ filterMetadata: { 'envoy-gateway': { fields: { resources: list } } } }),
+  };
   sameOnTheWire(t, CheckRequestSchema, twins, envoy.requestSerialize, envoy.requestDeserialize);
 });
 

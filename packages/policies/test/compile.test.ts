@@ -1,6 +1,4 @@
 import t from 'tap';
-import { createInvalidPolicy } from '../src/compile/compile.ts';
-import { PolicyTable } from '../src/compile/policy-table.ts';
 import { compileProblems, compileValid, compileWarnings } from './helpers/policies.ts';
 import { segmentsOf, toRequest } from './helpers/routes.ts';
 
@@ -143,24 +141,6 @@ t.test('headers that rules compare and limits count by are collected', async (t)
   rules: [{ matches: [{ headers: [{ name: X-One, value: "1" }] }] }]
   limits: [{ name: a, by: [User, { header: x-two }], requests: 1, per: Hour }]`);
   t.same(headers, ['x-one', 'x-two']);
-});
-
-t.test('of two policies for a host, the older one applies', async (t) => {
-  const named = (name: string, createdMs: number, hosts: readonly string[]) => ({
-    ...{ name, createdMs, hosts },
-    policy: createInvalidPolicy(name),
-  });
-  const table = new PolicyTable([
-    named('shop/new', 2, ['a.test', 'b.test']),
-    named('shop/old', 1, ['a.test']),
-    named('shop/every', 0, ['*.test']),
-  ]);
-  const find = (host: string) => table.find(toRequest({ host }), segmentsOf('/any/path'))?.name;
-  t.equal(find('a.test'), 'shop/old');
-  t.equal(find('b.test:443'), 'shop/new');
-  t.equal(find('c.test'), 'shop/every');
-  t.equal(find('c.example'), undefined);
-  t.equal(table.find(toRequest({ host: 'a.test' }), undefined)?.name, 'shop/old', 'OPTIONS *');
 });
 
 const gateway = `

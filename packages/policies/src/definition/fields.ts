@@ -221,7 +221,8 @@ const valueMatchFields = {
   },
 } as const satisfies Fields;
 
-const matchFields = {
+/** A match of a rule. */
+export const matchFields = {
   path: {
     kind: 'part',
     description: 'Default: every path.',

@@ -88,7 +88,12 @@ export function compileMatch(match: RequestMatch): MatchResult {
 }
 
 /** Type and length of the path, then method, number of headers, number of query parameters. */
-function precedenceOf({ path = everyPath, methods, headers, queryParams }: RequestMatch): readonly number[] {
+export function precedenceOf({
+  path = everyPath,
+  methods,
+  headers,
+  queryParams,
+}: RequestMatch): readonly number[] {
   const { type, value } = path;
   const isPrefix = type === 'PathPrefix';
   return [

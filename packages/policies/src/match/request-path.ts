@@ -68,6 +68,19 @@ export function parseRequestPath(method: string, target: string): ParsedRequestP
   return { ok: true, path: { own, alternatives: [...complete.slice(1), ...truncated] } };
 }
 
+const canonicalPath = /^[\w.~!$&'()*+,;=:@/-]*$/;
+
+/** The segments of a path as it was sent; undefined if they are those of its canonical form. */
+export function readLiterally(target: string, { segments: own }: PathSegments): PathSegments | undefined {
+  const [path = ''] = target.split('?', 1);
+  if (canonicalPath.test(path)) return undefined;
+  const segments = path.split('/').slice(1);
+  const hasTrailingSlash = segments.at(-1) === '' && segments.length > 1;
+  if (segments.at(-1) === '') segments.pop();
+  if (segments.every((segment, index) => segment === own[index])) return undefined;
+  return { segments, hasTrailingSlash };
+}
+
 /** Path parameters, also with an encoded `;`, and an encoded `?` or `#`. */
 const hasSeparateReadings = /;|%(?:3b|3f|23)/i;
 

@@ -37,8 +37,13 @@ export class RouteTable<Value> {
     }
   }
 
-  find(request: RequestAttributes, path: PathSegments): Value | undefined {
-    return this.#hosts.find(normalizeHost(request.host))?.find(request, path);
+  /** @param host default: that of the request, in the form of `normalizeHost` */
+  find(
+    request: RequestAttributes,
+    path: PathSegments,
+    host: string = normalizeHost(request.host),
+  ): Value | undefined {
+    return this.#hosts.find(host)?.find(request, path);
   }
 }
 

@@ -309,6 +309,7 @@ async function createExtAuthz(
   const servers = await createExtAuthzServers({
     authorizer,
     wantedHeaders: withKeyHeaders(settings, () => policies?.current?.headers ?? noHeaders),
+    wantsRoute: () => policies?.current?.hasRoutes === true,
     health,
     logger,
     tracing,

@@ -1,7 +1,7 @@
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyRule } from '@tollgate/policies/compile/compile';
 import { type Settings, settingsSpec } from '../config/settings.ts';
-import { matchRequest } from '../ext-authz/decision.ts';
+import { matchRequest } from '../ext-authz/match-request.ts';
 import {
   defaultRules,
   hasLimits,
@@ -92,7 +92,7 @@ export function formatMatches(rules: RouteRules, requests: readonly RouteRequest
   const rows = requests.map(({ method, path }) => {
     const match = matchRequest(rules, { method, path, host: '', headers: {} });
     if (!match.ok) return [method, path, '-', `denied, path_not_canonical: ${match.reason}`, '-'];
-    const { rule } = match;
+    const [{ rule }] = match.matched;
     const route = rules.routes.find((candidate) => candidate === rule);
     const place = route === undefined ? 'default' : `line ${route.position.line}: ${formatPath(route.path)}`;
     return [method, path, place, formatAccess(rule.access), formatLimits(rule)];

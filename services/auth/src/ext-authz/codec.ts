@@ -1,6 +1,8 @@
 import { MessageReader } from '@tollgate/kit/grpc/message-reader';
+import type { RouteReference } from '@tollgate/policies/match/route-index';
 import type { AuthzRequest } from './decision.ts';
 import type { HeaderChanges } from './identity-headers.ts';
+import { readRouteMetadata } from './route-metadata.ts';
 
 // The messages of usual checks are read and written here, without reflection, which costs more than
 // a decision. Everything unusual is left to protobuf-es.
@@ -8,7 +10,7 @@ import type { HeaderChanges } from './identity-headers.ts';
 /** A field number × 8 + the wire type. */
 const tags = {
   check: { attributes: 0x0a },
-  attributes: { source: 0x0a, request: 0x22, contextExtensions: 0x52 },
+  attributes: { source: 0x0a, request: 0x22, contextExtensions: 0x52, routeMetadata: 0x6a },
   /** Peer, Address and SocketAddress. */
   source: { address: 0x0a, socketAddress: 0x0a, ip: 0x12 },
   request: { http: 0x12 },
@@ -39,10 +41,19 @@ function isWanted(wanted: WantedHeaders, name: string): boolean {
   return wanted.size > 0 && wanted.has(name);
 }
 
+/** Parts of a check that are read when policies need them. */
+export interface WantedParts {
+  readonly headers: WantedHeaders;
+  /** Whether to read the route that the gateway has matched. */
+  readonly route: boolean;
+}
+
+export const noParts: WantedParts = { headers: noHeaders, route: false };
+
 /** Reads a CheckRequest. Undefined when it has anything unusual. */
 export function readCheckRequest(
   bytes: Uint8Array,
-  wanted: WantedHeaders = noHeaders,
+  { headers: wanted, route: wantsRoute }: WantedParts = noParts,
 ): AuthzRequest | undefined {
   const reader = new MessageReader(bytes);
   const attributes = readOnly(reader, reader.end, tags.check.attributes);
@@ -51,9 +62,26 @@ export function readCheckRequest(
   const result = reader.failed ? undefined : readHttpRequest(reader, http, { sourceAddress, wanted });
   // Fields that follow in the outer messages must not add to it.
   skipRest(reader, request, tags.request.http);
+  const route = wantsRoute ? readRoute(reader, attributes) : undefined;
   skipRest(reader, attributes, tags.attributes.request);
   skipRest(reader, reader.end, tags.check.attributes);
-  return reader.failed ? undefined : result;
+  if (reader.failed) return undefined;
+  return result && route ? { ...result, route } : result;
+}
+
+/** Goes to the metadata of the route, which Envoy sends last. */
+function readRoute(reader: MessageReader, end: number): RouteReference | undefined {
+  while (reader.hasField(end)) {
+    const tag = reader.readTag();
+    if (tag === tags.attributes.routeMetadata) {
+      const route = readRouteMetadata(reader, reader.readEnd(end));
+      // A second one would be merged with the first.
+      skipRest(reader, end, tags.attributes.routeMetadata);
+      return route;
+    }
+    skipUnknown(reader, tag, end, tags.attributes.request);
+  }
+  return undefined;
 }
 
 /** Goes to the field with a tag; returns the end of the field. */

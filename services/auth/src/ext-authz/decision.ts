@@ -1,19 +1,17 @@
-import type { Logger } from '@tollgate/kit/logger';
-import type { Access, AuthenticatedAccess } from '@tollgate/policies/compile/access';
-import type { CompiledPolicy, PolicyRule } from '@tollgate/policies/compile/compile';
-import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
-import type { RequestAttributes } from '@tollgate/policies/match/request-match';
-import { type PathSegments, parseRequestPath } from '@tollgate/policies/match/request-path';
+import { FailureLog, type Logger } from '@tollgate/kit/logger';
+import type { AuthenticatedAccess } from '@tollgate/policies/compile/access';
+import type { PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import type { CallerIdentity } from './caller.ts';
 import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts';
 import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
-import type { LimitedCheck, RateLimiter, RateLimitResult } from './rate-limiter.ts';
+import { type FailedMatch, type MatchedPolicy, matchRequest } from './match-request.ts';
+import { joinResults, type LimitedCheck, type RateLimiter, type RateLimitResult } from './rate-limiter.ts';
 import type { RouteRules } from './route-rules.ts';
 
 /** The parts of a request that a decision depends on. The path is not decoded or normalized. */
-export interface AuthzRequest extends RequestAttributes {
+export interface AuthzRequest extends RoutedRequest {
   /** Values of all `authorization` headers in order; values joined by a proxy are one. */
   readonly authorization: readonly string[];
   /**
@@ -74,9 +72,13 @@ export interface AuthorizerContext extends AuthzContext {
 export class Authorizer {
   readonly #context: AuthorizerContext;
   readonly #identifier: CallerIdentifier;
+  readonly #unknownRoutes: FailureLog;
 
   constructor(context: AuthorizerContext) {
     this.#context = context;
+    this.#unknownRoutes = new FailureLog({
+      ...{ logger: context.logger, level: 'warn', message: 'route unknown, request denied' },
+    });
     this.#identifier = new CallerIdentifier(context);
   }
 
@@ -94,17 +96,16 @@ export class Authorizer {
       const { policies } = this.#context;
       if (policies !== undefined && policies.current === undefined) return unavailable();
       const match = matchRequest(rules, request, policies?.current);
-      if (!match.ok) return ambiguousPath(match.reason);
-      const { policy, rule } = match;
-      const { access } = rule;
-      if (access.type === 'Denied') return forbidden('route_denied');
-      if (access.type === 'Invalid') return unavailable('policy_invalid');
+      if (!match.ok) return this.#refuse(match, request);
+      const { matched } = match;
+      const denial = findFixedDenial(matched);
+      if (denial !== undefined) return denial;
       const caller = this.#identifier.identify(request, rules.claims, timeoutMs);
       const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
-        const decision = decide(request, { access, added: rules.addedAttributes }, known);
-        if (!decision.allowed || rule.limits.length === 0) return decision;
+        const decision = decide(request, { matched, added: rules.addedAttributes }, known);
+        if (!decision.allowed || matched.every(({ rule }) => rule.limits.length === 0)) return decision;
         const timeLeftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
-        return this.#limit(decision, { request, rule, domain: policy.limitDomain, timeLeftMs });
+        return this.#limit(decision, matched, { request, timeLeftMs });
       };
       if (!(caller instanceof Promise)) return finish(caller);
       return caller.then(finish).catch((error) => fail(error, logger));
@@ -113,16 +114,38 @@ export class Authorizer {
     }
   }
 
+  #refuse({ problem, reason }: FailedMatch, { route }: AuthzRequest): AuthzDenied {
+    if (problem === 'ambiguous_path') return ambiguousPath(reason);
+    this.#unknownRoutes.log(new Error(reason), { route });
+    return unavailable();
+  }
+
+  /** The limits of each policy are counted in its own domain. */
   #limit(
     decision: AuthzAllowed,
-    { rule, ...options }: Pick<LimitedCheck, 'request' | 'domain' | 'timeLeftMs'> & { rule: PolicyRule },
+    matched: readonly MatchedPolicy[],
+    options: Pick<LimitedCheck, 'request' | 'timeLeftMs'>,
   ): AuthzDecision | Promise<AuthzDecision> {
     const { rateLimiter, logger } = this.#context;
     const { identity } = decision;
-    const result = rateLimiter?.check({ ...options, identity, limits: rule.limits, rulePath: rule.label });
-    if (result === undefined) return decision;
+    const checks = matched.flatMap(({ policy: { limitDomain: domain }, rule: { limits, label } }) => {
+      if (limits.length === 0) return [];
+      return rateLimiter?.check({ ...options, identity, domain, limits, rulePath: label }) ?? [];
+    });
+    const [first, second] = checks;
+    if (first === undefined) return decision;
+    const result = second === undefined ? first : Promise.all(checks).then(joinResults);
     return result.then((known) => applyLimit(decision, known)).catch((error) => fail(error, logger));
   }
+}
+
+/** A denial that does not depend on the caller. */
+function findFixedDenial(matched: readonly MatchedPolicy[]): AuthzDenied | undefined {
+  for (const { rule } of matched) {
+    if (rule.access.type === 'Denied') return forbidden('route_denied');
+    if (rule.access.type === 'Invalid') return unavailable('policy_invalid');
+  }
+  return undefined;
 }
 
 /** Adds the result of the rate limit to the decision, or denies the request. */
@@ -138,56 +161,28 @@ function applyLimit(decision: AuthzAllowed, result: RateLimitResult): AuthzDecis
   return { ...deny(429, 'over_request_rate_limit', message, result.headers), rateLimit, identity };
 }
 
-export type RequestMatch =
-  | { readonly ok: true; readonly policy: CompiledPolicy; readonly rule: PolicyRule }
-  /** The path is ambiguous. */
-  | { readonly ok: false; readonly reason: string };
-
-/** Finds the policy of a request, else the rules of the file, and the rule in it. */
-export function matchRequest(
-  rules: Pick<RouteRules, 'policy'>,
-  request: RequestAttributes,
-  policies?: PolicyTable,
-): RequestMatch {
-  const parsed = parseRequestPath(request.method, request.path);
-  if (!parsed.ok) return parsed;
-  const { own, alternatives } = parsed.path;
-  const policy = policies?.find(request, own) ?? rules.policy;
-  const rule = findRule(policy, request, own);
-  if (alternatives.some((alternative) => findRule(policy, request, alternative) !== rule))
-    return {
-      ok: false,
-      reason: 'without path parameters (;), or up to an encoded ? or #, another rule matches',
-    };
-  return { ok: true, policy, rule };
-}
-
-function findRule(
-  { rules, fallback }: CompiledPolicy,
-  request: RequestAttributes,
-  path: PathSegments | undefined,
-): PolicyRule {
-  return (path && rules.find(request, path)) ?? fallback;
-}
-
 interface DecisionRules {
-  readonly access: Exclude<Access, { type: 'Denied' | 'Invalid' }>;
+  /** None is for no request, or invalid. */
+  readonly matched: readonly MatchedPolicy[];
   /** Attributes that the routes file adds. */
   readonly added: readonly string[];
 }
 
-function decide(request: AuthzRequest, { access, added }: DecisionRules, caller: Caller): AuthzDecision {
+function decide(request: AuthzRequest, { matched, added }: DecisionRules, caller: Caller): AuthzDecision {
   const { headerNames } = request;
   if (!caller.ok) {
     // Public routes treat callers with an invalid token as unauthenticated.
-    if (access.type !== 'Public') return caller.denial;
+    if (matched.some(({ rule }) => rule.access.type !== 'Public')) return caller.denial;
     const { credentials } = caller;
     const headers = identityHeaders(undefined, headerNames, { added, credentials });
     return { allowed: true, identity: undefined, headers };
   }
   const { identity } = caller;
-  const denial = access.type === 'Public' ? undefined : findDenial(access, identity);
-  return denial ?? { allowed: true, identity, headers: caller.headers(headerNames, added) };
+  for (const { rule } of matched) {
+    const denial = rule.access.type === 'Authenticated' ? findDenial(rule.access, identity) : undefined;
+    if (denial !== undefined) return denial;
+  }
+  return { allowed: true, identity, headers: caller.headers(headerNames, added) };
 }
 
 function findDenial(access: AuthenticatedAccess, identity: CallerIdentity): AuthzDenied | undefined {

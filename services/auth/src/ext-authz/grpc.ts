@@ -16,10 +16,11 @@ import { attributeOutputs, type CallerIdentity } from './caller.ts';
 import {
   addHeader,
   type Metadata,
-  noHeaders,
+  noParts,
   noSource,
   readCheckRequest,
   type WantedHeaders,
+  type WantedParts,
   writeAllowed,
 } from './codec.ts';
 import {
@@ -32,6 +33,7 @@ import {
   denialHeaders,
 } from './decision.ts';
 import { CallerHeaders } from './identity-headers.ts';
+import { decodeRouteMetadata } from './route-metadata.ts';
 
 /** @see envoy.service.auth.v3.Authorization.Check */
 export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
@@ -40,10 +42,10 @@ export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
 export function createGrpcCheckHandler(
   authorizer: Pick<Authorizer, 'authorize'>,
   tracing: Tracing,
-  wantedHeaders: () => WantedHeaders = () => noHeaders,
+  wantedParts: () => WantedParts = () => noParts,
 ): UnaryHandler {
   const handle: UnaryHandler = (bytes, call) => {
-    const wanted = wantedHeaders();
+    const wanted = wantedParts();
     const request = readCheckRequest(bytes, wanted) ?? decodeCheckRequest(bytes, wanted);
     return handleGrpcCheck(authorizer, request, call.timeLeftMs());
   };
@@ -83,20 +85,22 @@ const notHttp: AuthzDenied = {
  */
 export function decodeCheckRequest(
   bytes: Uint8Array,
-  wanted: WantedHeaders = noHeaders,
+  { headers: wanted, route: wantsRoute }: WantedParts = noParts,
 ): AuthzRequest | undefined {
   const attributes = decodeAttributes(bytes);
   const http = attributes?.request?.http;
-  if (http === undefined) return undefined;
+  if (attributes === undefined || http === undefined) return undefined;
+  const route = wantsRoute ? decodeRouteMetadata(attributes.routeMetadataContext) : undefined;
   const { method, path, host, headerMap, headers } = http;
   return {
     method: method.toUpperCase(),
     path,
     host,
-    sourceAddress: attributes?.source?.address?.address.value?.address || noSource,
+    sourceAddress: attributes.source?.address?.address.value?.address || noSource,
     ...(headerMap === undefined
       ? fromJoinedHeaders(headers, wanted)
       : fromRawHeaders(headerMap.headers, wanted)),
+    ...(route && { route }),
   };
 }
 

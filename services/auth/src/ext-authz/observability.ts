@@ -4,8 +4,9 @@ import type { Tracing } from '@tollgate/kit/telemetry';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ApiKeyCacheStats } from '../api-keys/key-cache.ts';
-import { type Authorizer, type AuthzDecision, type AuthzRequest, matchRequest } from './decision.ts';
+import type { Authorizer, AuthzDecision, AuthzRequest } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
+import { matchRequest } from './match-request.ts';
 import type { RateLimitResult } from './rate-limiter.ts';
 import type { RouteRule, RouteRules } from './route-rules.ts';
 
@@ -150,10 +151,10 @@ function setDecision(span: Span, decision: AuthzDecision): void {
 /** The rule as written in the file, or the policy with the paths of its rule. */
 function describeRule(rules: RouteRules, request: AuthzRequest, policies: PolicyTable | undefined): string {
   const match = matchRequest(rules, request, policies);
-  if (!match.ok) return '(ambiguous path)';
-  const { policy, rule } = match;
+  if (!match.ok) return match.problem === 'ambiguous_path' ? '(ambiguous path)' : '(unknown route)';
+  const [{ policy, rule }] = match.matched;
   if (policy.name !== undefined) return `${policy.name} ${rule.label ?? '(default)'}`;
-  const route = rules.routes.find((candidate) => candidate === match.rule);
+  const route = rules.routes.find((candidate) => candidate === rule);
   return route === undefined ? '(default)' : toText(route);
 }
 

@@ -56,6 +56,19 @@ export type RateLimitResult =
   /** The service failed or was too slow. */
   | { readonly code: 'error'; readonly allowed: boolean };
 
+/** The result of several domains: the first that denies, or else the limit with the least left. */
+export function joinResults(results: readonly RateLimitResult[]): RateLimitResult {
+  const [first = { code: 'ok', headers: {} }, ...others] = results;
+  return others.reduce((worst, result) => (rank(result) < rank(worst) ? result : worst), first);
+}
+
+/** The lowest decides: a failure that denies, the longest wait, a failure, then what remains. */
+function rank(result: RateLimitResult): number {
+  if (result.code === 'error') return result.allowed ? -1 : Number.NEGATIVE_INFINITY;
+  if (result.code === 'over_limit') return -1 - Number(result.headers['retry-after'] ?? 1);
+  return Number(result.headers['ratelimit-remaining'] ?? Number.POSITIVE_INFINITY);
+}
+
 const trustedProxiesSetting = serverSettings.trustedProxies.env;
 
 /** Share of the proxy's timeout that is left for the call; the rest is for the response. */

@@ -10,7 +10,7 @@ import { hostAndPort } from '@tollgate/kit/text';
 import { type HandshakeReport, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { Settings } from '../config/settings.ts';
-import type { WantedHeaders } from './codec.ts';
+import type { WantedHeaders, WantedParts } from './codec.ts';
 import type { Authorizer } from './decision.ts';
 import { checkPath, createGrpcCheckHandler } from './grpc.ts';
 import { createHttpCheckHandler, createHttpCheckServer } from './http.ts';
@@ -18,6 +18,8 @@ import { createHttpCheckHandler, createHttpCheckServer } from './http.ts';
 export interface ExtAuthzServerOptions {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
   readonly wantedHeaders: () => WantedHeaders;
+  /** Whether it matters which route the gateway has matched. */
+  readonly wantsRoute: () => boolean;
   readonly health: Health;
   readonly logger: Logger;
   readonly tracing: Tracing;
@@ -105,13 +107,23 @@ export async function createExtAuthzServers(options: ExtAuthzServerOptions): Pro
 }
 
 function createGrpcServer(
-  { authorizer, wantedHeaders, tracing, health, logger, buffers, settings }: ExtAuthzServerOptions,
+  {
+    authorizer,
+    wantedHeaders,
+    wantsRoute,
+    tracing,
+    health,
+    logger,
+    buffers,
+    settings,
+  }: ExtAuthzServerOptions,
   { host, guard, tlsFor }: ListenerOptions,
 ): UnaryServer {
+  const wantedParts = (): WantedParts => ({ headers: wantedHeaders(), route: wantsRoute() });
   const tls = tlsFor('ext_authz_grpc');
   return new UnaryServer({
     handlers: {
-      [checkPath]: createGrpcCheckHandler(authorizer, tracing, wantedHeaders),
+      [checkPath]: createGrpcCheckHandler(authorizer, tracing, wantedParts),
     },
     health,
     serviceName: healthName,

@@ -1,4 +1,5 @@
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, type JsonObject, toBinary } from '@bufbuild/protobuf';
+import { MetadataSchema } from '@tollgate/proto/envoy/config/core/v3/base';
 import { CheckRequestSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import fc from 'fast-check';
 import t from 'tap';
@@ -58,6 +59,39 @@ const unknown = fc.constantFrom(
   [0x61, 1, 2, 3, 4, 5, 6, 7, 8],
 );
 
+/** A value of google.protobuf.Struct: text, or something else. */
+const structValue = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('HTTPRoute', 'shop', 'orders', '') },
+  fc.constantFrom(true, 1, null, 'é'),
+);
+const resource = fc.record(
+  {
+    ...{ kind: structValue, namespace: structValue, name: structValue },
+    sectionName: structValue,
+    other: structValue,
+  },
+  { requiredKeys: ['kind', 'name'], noNullPrototype: true },
+);
+const resources = fc.oneof(
+  { weight: 6, arbitrary: fc.array(resource, { maxLength: 2 }) },
+  fc.constantFrom('text', {}, [1], [[]]),
+);
+const namespaceMetadata = fc.record(
+  { policies: fc.constant(['a']), resources },
+  { requiredKeys: [] },
+) as fc.Arbitrary<JsonObject>;
+const routeMetadata = fc
+  .record({ other: namespaceMetadata, 'envoy-gateway': namespaceMetadata }, { requiredKeys: [] })
+  .map((filterMetadata) => toBinary(MetadataSchema, create(MetadataSchema, { filterMetadata })));
+/** As the last field of AttributeContext, mostly once. */
+const context = fc
+  .oneof(
+    { weight: 8, arbitrary: fc.tuple(routeMetadata) },
+    fc.constant([]),
+    fc.tuple(routeMetadata, routeMetadata),
+  )
+  .map((all) => Buffer.concat(all.map((bytes) => field(0x6a, bytes))));
+
 function encode(fields: object): Buffer {
   const check = create(CheckRequestSchema, { attributes: { request: { http: fields } } });
   return Buffer.from(toBinary(CheckRequestSchema, check));
@@ -69,7 +103,8 @@ function field(tag: number, ...content: readonly (Uint8Array | readonly number[]
   return Buffer.concat([Buffer.from([tag, (bytes.length & 0x7f) | 0x80, bytes.length >>> 7]), bytes]);
 }
 
-const request = fc.tuple(http, source, unknown, unknown).map(([fields, peer, before, after]) => {
+const parts = fc.tuple(http, source, unknown, unknown, context);
+const request = parts.map(([fields, peer, before, after, metadata]) => {
   const inner = encode(fields);
   // The message of HttpRequest is what remains after three tags with their lengths.
   const start = inner.length - httpLength(inner);
@@ -79,6 +114,7 @@ const request = fc.tuple(http, source, unknown, unknown).map(([fields, peer, bef
     peer,
     field(0x22, after, field(0x12, before, inner.subarray(start), after)),
     before,
+    metadata,
   );
 });
 
@@ -98,7 +134,8 @@ function httpLength(bytes: Buffer): number {
 }
 
 /** Headers whose values are read. */
-const wanted = new Set(['x-auth-role', 'authorization', 'x-forwarded-for']);
+const headers = new Set(['x-auth-role', 'authorization', 'x-forwarded-for']);
+const wanted = { headers, route: true };
 
 /**
  * Requests that both read must be equal; what is unusual is left to the other.
@@ -123,11 +160,14 @@ function compare(bytes: Uint8Array): boolean {
 
 t.test('checks are read as by the definition of their message', async (t) => {
   let both = 0;
+  let routes = 0;
   const property = fc.property(request, (bytes) => {
     if (compare(bytes)) both++;
+    if (readCheckRequest(bytes, wanted)?.route !== undefined) routes++;
   });
   fc.assert(property, { numRuns: 3_000 });
   t.ok(both > 500, `${both} of 3,000 are usual`);
+  t.ok(routes > 50, `${routes} of 3,000 have a route`);
   const usual = encode({
     ...{ id: '1', method: 'get', path: '/cart', host: 'app.test', scheme: 'https', protocol: 'HTTP/2' },
     headers: {
@@ -147,6 +187,19 @@ t.test('checks are read as by the definition of their message', async (t) => {
     forwardedFor: ['::2'],
     headerNames: [':path', 'authorization', 'x-auth-role', 'x-forwarded-for'],
   });
+});
+
+t.test('the route that the gateway has matched is read when it matters', async (t) => {
+  const resource = { kind: 'HTTPRoute', namespace: 'shop', name: 'orders', sectionName: 'export' };
+  const filterMetadata = { 'envoy-gateway': { resources: [resource], policies: ['a'] } };
+  const attributes = {
+    request: { http: { method: 'GET', path: '/' } },
+    routeMetadataContext: toBinary(MetadataSchema, create(MetadataSchema, { filterMetadata })),
+  };
+  const bytes = toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes }));
+  t.strictSame(readCheckRequest(bytes, wanted)?.route, resource);
+  t.strictSame(decodeCheckRequest(bytes, wanted)?.route, resource);
+  t.notOk('route' in (readCheckRequest(bytes) ?? {}));
 });
 
 t.test('damaged checks are read as by the definition, or left to it', async (t) => {

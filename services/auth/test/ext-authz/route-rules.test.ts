@@ -4,7 +4,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
-import { matchRequest } from '../../src/ext-authz/decision.ts';
+import { matchRequest } from '../../src/ext-authz/match-request.ts';
 import {
   defaultRules,
   limitAttributes,
@@ -58,12 +58,12 @@ async function rulesOf(t: Test, text: string, canLimit = false): Promise<RouteRu
 function matchingLine(rules: RouteRules, method: string, path: string): number | string {
   const match = matchRequest(rules, { method, path, host: '', headers: {} });
   if (!match.ok) return 'rejected';
-  return rules.routes.find((route) => route === match.rule)?.position.line ?? 'default';
+  return rules.routes.find((route) => route === match.matched[0].rule)?.position.line ?? 'default';
 }
 
 function matchingType(rules: RouteRules, path: string): string {
   const match = matchRequest(rules, { method: 'GET', path, host: '', headers: {} });
-  return match.ok ? match.rule.access.type : 'rejected';
+  return match.ok ? match.matched[0].rule.access.type : 'rejected';
 }
 
 t.test('the first route that matches applies, or else the default', async (t) => {
@@ -249,7 +249,7 @@ t.test('a route has its own limit, or that of the file', async (t) => {
   t.equal(rules.policy.limitDomain, 'shop');
   const keysOf = (path: string) => {
     const match = matchRequest(rules, { method: 'GET', path, host: '', headers: {} });
-    return match.ok && match.rule.limits.map(({ keys }) => keys);
+    return match.ok && match.matched[0].rule.limits.map(({ keys }) => keys);
   };
   t.same(keysOf('/search'), [['user_id'], ['path', 'remote_address']]);
   t.same(keysOf('/healthz'), []);

@@ -1,5 +1,6 @@
-import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type ChannelCredentials, Client, credentials } from '@grpc/grpc-js';
+import { MetadataSchema } from '@tollgate/proto/envoy/config/core/v3/base';
 import {
   CheckRequestSchema,
   type CheckResponse,
@@ -29,6 +30,8 @@ type HttpAttributes = NonNullable<NonNullable<Attributes['request']>['http']>;
 interface CheckOptions {
   readonly timeoutMs?: number;
   readonly source?: NonNullable<Attributes['source']>;
+  /** The route that the gateway has matched, as Envoy Gateway sends it. */
+  readonly route?: JsonObject;
 }
 
 /** Generous, because test machines are busy. */
@@ -63,8 +66,11 @@ export function connectAuthz(
     );
   return {
     send,
-    check(http, { timeoutMs, source } = {}) {
-      const attributes = { request: { http }, ...(source && { source }) };
+    check(http, { timeoutMs, source, route } = {}) {
+      const attributes = {
+        ...{ request: { http }, ...(source && { source }) },
+        ...(route && { routeMetadataContext: routeMetadata(route) }),
+      };
       return send(toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes })), timeoutMs);
     },
     async health(service) {
@@ -85,6 +91,11 @@ export function connectAuthz(
       });
     },
   };
+}
+
+function routeMetadata(resource: JsonObject): Uint8Array {
+  const filterMetadata = { 'envoy-gateway': { resources: [resource] } };
+  return toBinary(MetadataSchema, create(MetadataSchema, { filterMetadata }));
 }
 
 const toBuffer = (message: Uint8Array): Buffer => Buffer.from(message);

@@ -112,6 +112,24 @@ export enum HeaderValueOption_HeaderAppendAction {
 export declare const HeaderValueOption_HeaderAppendActionSchema: GenEnum<HeaderValueOption_HeaderAppendAction>;
 
 /**
+ * Metadata by the namespace of what has set it.
+ *
+ * @generated from message envoy.config.core.v3.Metadata
+ */
+export declare type Metadata = Message<"envoy.config.core.v3.Metadata"> & {
+  /**
+   * @generated from field: map<string, google.protobuf.Struct> filter_metadata = 1;
+   */
+  filterMetadata: { [key: string]: JsonObject };
+};
+
+/**
+ * Describes the message envoy.config.core.v3.Metadata.
+ * Use `create(MetadataSchema)` to create a new message.
+ */
+export declare const MetadataSchema: GenMessage<Metadata>;
+
+/**
  * A client of a management server.
  *
  * @generated from message envoy.config.core.v3.Node

@@ -37,6 +37,14 @@ export declare type AttributeContext = Message<"envoy.service.auth.v3.AttributeC
    * @generated from field: map<string, string> context_extensions = 10;
    */
   contextExtensions: { [key: string]: string };
+
+  /**
+   * Metadata of the route that Envoy has matched, for the namespaces of its filter's configuration:
+   * a message envoy.config.core.v3.Metadata, which is decoded when it is needed.
+   *
+   * @generated from field: bytes route_metadata_context = 13;
+   */
+  routeMetadataContext: Uint8Array;
 };
 
 /**

@@ -1,0 +1,99 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { getErrorMessage } from '@tollgate/kit/errors';
+import type { Steps } from '@tollgate/kit/time';
+import { compilePolicy, createInvalidPolicy } from '@tollgate/policies/compile/compile';
+import { type NamedPolicy, PolicyTable } from '@tollgate/policies/compile/policy-table';
+import { compileRoute } from '@tollgate/policies/compile/routes';
+import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
+import { type Route, RouteIndex } from '@tollgate/policies/match/route-index';
+import { readPolicy } from '@tollgate/policies/read/read-policy';
+import {
+  AccessConfigSchema,
+  type AccessPolicy,
+  type Route as RouteMessage,
+} from '@tollgate/proto/tollgate/policy/v1/access_config';
+import { formatProblem } from '@tollgate/rules/problem';
+
+/** AccessConfig messages that were compiled. */
+export interface PolicySet {
+  /** The keys of both maps are their content. */
+  readonly policies: ReadonlyMap<string, NamedPolicy>;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly index: RouteIndex;
+  readonly table: PolicyTable;
+}
+
+const noRoutes = new RouteIndex([]);
+
+export const emptySet: PolicySet = {
+  ...{ policies: new Map(), routes: new Map(), index: noRoutes, table: new PolicyTable([], noRoutes) },
+};
+
+type SetResult =
+  | { readonly ok: true; readonly set: PolicySet }
+  | { readonly ok: false; readonly problem: string };
+
+/** All or nothing. Policies and routes that have not changed are not compiled again. */
+export function* compileSet(resources: readonly Uint8Array[], before: PolicySet): Steps<SetResult> {
+  const policies = new Map<string, NamedPolicy>();
+  const routes = new Map<string, Route>();
+  const problems: string[] = [];
+  for (const [number, bytes] of resources.entries()) {
+    try {
+      const { name: namespace, ...config } = fromBinary(AccessConfigSchema, bytes);
+      for (const policy of config.policies) {
+        const key = policyKey(namespace, policy);
+        const known = before.policies.get(key);
+        const result =
+          known === undefined ? compileOne(namespace, policy) : { ok: true as const, named: known };
+        if (result.ok) policies.set(key, result.named);
+        else problems.push(...result.problems);
+        yield;
+      }
+      for (const route of config.routes) {
+        const key = routeKey(namespace, route);
+        routes.set(key, before.routes.get(key) ?? compileRoute(namespace, route));
+        yield;
+      }
+    } catch (error) {
+      return { ok: false, problem: `resource ${number} cannot be decoded: ${getErrorMessage(error)}` };
+    }
+  }
+  if (problems.length > 0) return { ok: false, problem: problems.join('\n') };
+  const isSame =
+    routes.size === before.routes.size && [...routes.keys()].every((key) => before.routes.has(key));
+  const index = isSame ? before.index : new RouteIndex([...routes.values()]);
+  yield;
+  return {
+    ok: true,
+    set: { policies, routes, index, table: new PolicyTable([...policies.values()], index) },
+  };
+}
+
+function policyKey(namespace: string, { name, createdMs, spec, deniedHosts }: AccessPolicy): string {
+  return JSON.stringify([namespace, name, String(createdMs), spec, deniedHosts]);
+}
+
+function routeKey(namespace: string, { kind, name, createdMs, rules }: RouteMessage): string {
+  const parts = rules.map(({ sectionName, hosts, matches, policy, overrides, gateways }) => [
+    ...[sectionName, hosts, matches, policy, overrides, gateways],
+  ]);
+  return JSON.stringify([namespace, kind, name, String(createdMs), parts]);
+}
+
+type PolicyResult =
+  | { readonly ok: true; readonly named: NamedPolicy }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+function compileOne(namespace: string, { name, createdMs, spec, deniedHosts }: AccessPolicy): PolicyResult {
+  const label = `${namespace}/${name}`;
+  const age = { name: label, createdMs: Number(createdMs) };
+  if (spec === '')
+    return { ok: true, named: { ...age, hosts: deniedHosts, policy: createInvalidPolicy(label) } };
+  const manifest = { apiVersion: policyApiVersion, kind: policyKind, metadata: { namespace, name } };
+  const read = readPolicy({ ...manifest, spec: JSON.parse(spec) }, label);
+  const compiled = read.ok ? compilePolicy(read.resource) : read;
+  if (!compiled.ok) return { ok: false, problems: compiled.problems.map(formatProblem) };
+  const { hosts = [] } = read.ok ? read.resource.spec : {};
+  return { ok: true, named: { ...age, hosts, policy: compiled.policy } };
+}
