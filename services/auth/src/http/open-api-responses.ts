@@ -27,7 +27,7 @@ const event = Type.Object({
   id: text,
   type: text,
   webhook_id: maybe(Type.String({ format: 'uuid', description: 'Absent for the endpoint of the settings.' })),
-  user_id: uuid,
+  user_id: maybe(Type.String({ format: 'uuid', description: 'Absent for events without a user.' })),
   data: object,
   created_at: time,
   attempts: count,

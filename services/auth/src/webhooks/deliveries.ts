@@ -13,7 +13,7 @@ export type WebhooksContext = SessionsContext & {
   readonly store: { readonly events: EventStore; readonly webhooks: WebhookStore };
 };
 
-/** Events of different users that are delivered concurrently. */
+/** Events of different subjects that are delivered concurrently. */
 const batchSize = 20;
 /** Time between two looks for events when there were none. */
 const idleMs = 1_000;
@@ -39,7 +39,7 @@ interface Endpoint {
 }
 
 /**
- * Delivers events to each endpoint: at least once, and in order for each user. All replicas
+ * Delivers events to each endpoint: at least once, and in order for each subject. All replicas
  * deliver. Endpoints do not wait for each other.
  *
  * @see docs/decisions/0055-event-webhooks.md

@@ -32,11 +32,13 @@ export const addEventRoutes: AddRoutes<WebhooksContext> = (api, context) => {
 };
 
 function toJson(event: StoredEvent): JsonObject {
+  // The functions that write events write an object with an id.
+  const user = event.data.user as { readonly id: string } | undefined;
   return {
     id: event.eventId,
     type: event.type,
     ...(event.webhookId !== settingsWebhookId && { webhook_id: event.webhookId }),
-    user_id: event.userId,
+    ...(user && { user_id: user.id }),
     data: event.data,
     created_at: event.createdAt.toISOString(),
     attempts: event.attempts,

@@ -13,7 +13,6 @@ export interface StoredEvent {
   readonly eventId: string;
   /** The nil UUID for the endpoint of the settings. */
   readonly webhookId: string;
-  readonly userId: string;
   /** `user.created`, `session.revoked`, … */
   readonly type: string;
   readonly data: JsonObject;
@@ -29,7 +28,6 @@ const eventRow = {
   id: bigint,
   event_id: uuid,
   webhook_id: uuid,
-  user_id: uuid,
   type: text,
   data: json.as<JsonObject>(),
   created_at: timestamptz,
@@ -65,7 +63,8 @@ const pending = statement({ id: uuid, name: text, is_due: boolean })`
     union all select id, name from tollgate_webhooks where not disabled and ${p.fromApi}::boolean
   ) w`;
 
-// The first pending event of each user only, so that events of a user are delivered in order.
+// The first pending event of each subject only, so that events of a subject are delivered in order.
+// `user_id` is the subject: a user, or another thing that has events.
 // `next_attempt_at` of a claimed event is the end of the claim.
 const claim = statement(eventRow)`
   with due as (
@@ -86,7 +85,7 @@ const claim = statement(eventRow)`
 
 const finish = statement({})`delete from tollgate_events where id = ${p.id} and attempts = ${p.attempts}`;
 
-// Later events of the user get the same time: claims would otherwise visit all of them each time
+// Later events of the subject get the same time: claims would otherwise visit all of them each time
 // during a long outage of the endpoint.
 const reschedule = statement({})`
   with rescheduled as (
@@ -133,7 +132,7 @@ export class EventStore {
     return rows.map(({ id, name, is_due: isDue }) => ({ id, name, isDue }));
   }
 
-  /** Claims events of different users for an endpoint until `until`. */
+  /** Claims events of different subjects for an endpoint until `until`. */
   async claim(
     now: Date,
     options: {
@@ -180,7 +179,6 @@ function toEvent(r: RowOf<typeof eventRow>): StoredEvent {
     id: r.id,
     eventId: r.event_id,
     webhookId: r.webhook_id,
-    userId: r.user_id,
     type: r.type,
     data: r.data,
     createdAt: r.created_at,
