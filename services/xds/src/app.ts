@@ -46,6 +46,7 @@ import { Pipeline } from './pipeline.ts';
 import { accessConfigType } from './policies/access-config.ts';
 import { PolicyLog } from './policies/policy-log.ts';
 import { PolicyPipeline } from './policies/policy-pipeline.ts';
+import type { PolicyReporter } from './policies/policy-result.ts';
 import type { PolicySource } from './policies/policy-source.ts';
 import { AllowFile } from './sources/allow-file.ts';
 import { FolderSource } from './sources/folder.ts';
@@ -125,7 +126,8 @@ export async function buildApp(
       limiters: { snapshots, clients: limiters },
       authServers: { snapshots: access.snapshots, clients: access.limiters },
       setRules: (rules) => pipeline.setPolicyRules(rules),
-      reporters: [new PolicyLog(logger)],
+      reporters: [new PolicyLog(logger), ...(environment.policyReporters ?? [])],
+      health: health.component('access policies', { healthy: true }),
       debounceMs: settings.debounceMs,
       allowEmpty: settings.allowEmpty,
       // An API server that lists no policies has none; a folder may not be mounted.
@@ -282,6 +284,8 @@ interface Environment {
   readonly policies?: PolicySource;
   /** Where held deletions are stored. */
   readonly holdStore: HoldStore;
+  /** Get the results of access policies. */
+  readonly policyReporters?: readonly PolicyReporter[];
   /** Where held deletions of access policies are stored. Default in memory. */
   readonly policyHoldStore?: HoldStore;
   /** Empty when objects have no status. */
@@ -319,7 +323,10 @@ function readFolder(context: Context, settings: Settings): Environment {
   };
   if (lastValid === undefined) return { ...environment, writers: [], components: [] };
   const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
-  return { ...environment, writers: [lastValid], startGraceMs: 0, components };
+  return {
+    ...environment,
+    ...{ writers: [lastValid], policyReporters: [lastValid.policies], startGraceMs: 0, components },
+  };
 }
 
 async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {

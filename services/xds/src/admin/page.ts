@@ -17,7 +17,7 @@ import { type Page, pageStyle, paginate } from './html.ts';
 export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
   readonly pipeline: Pipeline;
   /** Undefined when access policies are not read. */
-  readonly policies: Pick<PolicyPipeline, 'state'> | undefined;
+  readonly policies: PolicyPipeline | undefined;
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
   readonly health: Health;
@@ -26,10 +26,11 @@ export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
 }
 
 /** Why the service is not ready; undefined when it is. */
-export function notReadyReason({ pipeline, health }: AdminState): string | undefined {
+export function notReadyReason({ pipeline, policies, health }: AdminState): string | undefined {
   if (health.isHealthy()) return undefined;
   const failing = Object.entries(health.report()).filter(([, healthy]) => !healthy);
-  return pipeline.notReadyReason() ?? `not ready: ${failing.map(([name]) => name).join(', ')}`;
+  const reason = pipeline.notReadyReason() ?? policies?.notReadyReason();
+  return reason ?? `not ready: ${failing.map(([name]) => name).join(', ')}`;
 }
 
 /** An object as the pages show it. Without `programmed` until the first status of a new object. */

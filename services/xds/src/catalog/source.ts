@@ -29,12 +29,20 @@ export interface SourceProblem {
   readonly message: string;
 }
 
+/** A file that could not be read since the start, and of which no version is stored. */
+export interface UnreadFile extends SourceProblem {
+  /** Whether its text names access policies. */
+  readonly namesPolicies: boolean;
+}
+
 export type SourceEvent =
   /** All objects: others were deleted. The first event of every source is of this type. */
   | {
       readonly type: 'replaced';
       readonly objects: readonly ConfigObject[];
       readonly problems?: readonly SourceProblem[];
+      /** Files that never could be read, so that their objects are not known. */
+      readonly unread?: readonly UnreadFile[];
       /** Objects that were in force before a restart, in the first event. */
       readonly before?: readonly ConfigObject[];
     }

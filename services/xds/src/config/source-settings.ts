@@ -19,7 +19,7 @@ export const sourceSettings = {
     env: 'XDS_DATA_FOLDER',
     group,
     default: '',
-    doc: 'Directory where the last valid version of each object is stored, with XDS_SOURCE=folder, so that an invalid manifest does not lift its limits after a restart. Created if it does not exist. A cluster stores them in the objects. Default: none are stored.',
+    doc: 'Directory where the last valid version of each object is stored, with XDS_SOURCE=folder, so that an invalid manifest does not lift its limits or access policies after a restart. Created if it does not exist. A cluster stores them in the objects. Default: none are stored.',
   }),
   namespaces: list({
     env: 'XDS_NAMESPACES',

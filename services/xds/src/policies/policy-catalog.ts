@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { compareText } from '@tollgate/kit/text';
 import type { Steps } from '@tollgate/kit/time';
 import { compilePolicy } from '@tollgate/policies/compile/compile';
@@ -9,6 +10,7 @@ import type { RuleDocument } from '@tollgate/rules/rule-document';
 import type { GuardedCatalog, GuardedEvent, GuardedObject } from '../catalog/deletion-guard.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import type { ConfigObject } from '../catalog/source.ts';
+import type { StoredVersion } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
 import { labelOf, type PolicyFinding, type PolicyResult, toFinding } from './policy-result.ts';
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
@@ -138,9 +140,21 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   }
 
   /** Reads a policy and changes nothing. */
-  read(object: ConfigObject, lastValid?: ValidVersion): KnownPolicy {
-    const read = readObject(object, { lastValid, resolves: this.#targets !== undefined });
-    return { id: object.id, object, ...read };
+  read({ stored, ...object }: ConfigObject, lastValid?: ValidVersion): KnownPolicy {
+    const { id } = object;
+    const resolves = this.#targets !== undefined;
+    const read = readVersion(object, resolves);
+    if (read.ok) return { id, object, valid: read.valid, problems: [] };
+    const { problems } = read;
+    if (stored === undefined || (lastValid !== undefined && lastValid.generation >= stored.generation))
+      return { id, object, valid: lastValid, problems };
+    const before = readStored(object, stored, resolves);
+    if (before.ok) return { id, object, valid: before.valid, problems };
+    const refused = before.problems.map((problem) => {
+      const message = `the last valid version is refused now, too: ${problem.message}`;
+      return { ...problem, message };
+    });
+    return { id, object, valid: lastValid, problems: [...problems, ...refused] };
   }
 
   #set(policy: KnownPolicy): void {
@@ -198,20 +212,31 @@ function toResult(
   };
 }
 
-function readObject(
-  object: ConfigObject,
-  { lastValid, resolves }: { readonly lastValid: ValidVersion | undefined; readonly resolves: boolean },
-): Pick<KnownPolicy, 'valid' | 'problems'> {
+type ReadVersion =
+  | { readonly ok: true; readonly valid: ValidVersion }
+  | { readonly ok: false; readonly problems: readonly PolicyFinding[] };
+
+/** A policy on which the compiler throws must not affect others. */
+function readVersion(object: ConfigObject, resolves: boolean): ReadVersion {
+  try {
+    return compileVersion(object, resolves);
+  } catch (error) {
+    const message = `cannot be read: ${getErrorMessage(error)}`;
+    return { ok: false, problems: [toFinding(object, { message })] };
+  }
+}
+
+function compileVersion(object: ConfigObject, resolves: boolean): ReadVersion {
   const read = readPolicy(object.manifest, labelOf(object));
   const compiled = read.ok ? compilePolicy(read.resource) : read;
   if (!read.ok || !compiled.ok) {
     const { problems } = compiled.ok ? { problems: [] } : compiled;
-    return { valid: lastValid, problems: problems.map((problem) => toFinding(object, problem)) };
+    return { ok: false, problems: problems.map((problem) => toFinding(object, problem)) };
   }
   const { resource } = read;
   if (resource.spec.targetRefs !== undefined && !resolves) {
     const message = 'objects of Gateway API are not read: use hosts';
-    return { valid: lastValid, problems: [toFinding(object, { field: 'spec.targetRefs', message })] };
+    return { ok: false, problems: [toFinding(object, { field: 'spec.targetRefs', message })] };
   }
   const spec: unknown = Reflect.get(Object(object.manifest), 'spec');
   const valid: ValidVersion = {
@@ -222,7 +247,20 @@ function readObject(
     document: allLimits(resource.spec).length === 0 ? undefined : toRuleDocument(resource),
     warnings: compiled.warnings.map((warning) => toFinding(object, warning, 'Ineffective')),
   };
-  return { valid, problems: [] };
+  return { ok: true, valid };
+}
+
+/** The version that was in force before a restart. */
+function readStored(object: ConfigObject, { generation, readSpec }: StoredVersion, resolves: boolean) {
+  let spec: unknown;
+  try {
+    spec = readSpec();
+  } catch (error) {
+    const message = `the stored copy is damaged: ${getErrorMessage(error)}`;
+    return { ok: false as const, problems: [toFinding(object, { message })] };
+  }
+  const manifest = { ...(typeof object.manifest === 'object' ? object.manifest : undefined), spec };
+  return readVersion({ ...object, generation, manifest }, resolves);
 }
 
 function toDocuments(policies: readonly KnownPolicy[]): ReadonlyMap<string, RuleDocument> {

@@ -1,8 +1,15 @@
+import type { HealthComponent } from '@tollgate/kit/health';
 import { monotonicNow, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { Batches } from '../batches.ts';
 import type { CommonSnapshot } from '../catalog/snapshot.ts';
-import { formatOutages, type HeldObject, type SourceEvent, type SourceOutage } from '../catalog/source.ts';
+import {
+  formatOutages,
+  type HeldObject,
+  type SourceEvent,
+  type SourceOutage,
+  type UnreadFile,
+} from '../catalog/source.ts';
 import type { Context } from '../context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
 import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
@@ -31,6 +38,8 @@ export interface PolicyPipelineOptions {
   /** Longest time without yielding to streams and health checks. Default 5. */
   readonly sliceMs?: number;
   readonly schedule?: Schedule;
+  /** Unhealthy while files with policies cannot be read. */
+  readonly health?: HealthComponent;
 }
 
 /** State that the debug page shows. */
@@ -57,6 +66,7 @@ export class PolicyPipeline {
   #synced: boolean = false;
   /** Targets have changed since the last batch began. */
   #targetsChanged: boolean = false;
+  #unread: readonly UnreadFile[] = [];
   #heldBackReason: string | undefined;
   #closed: boolean = false;
 
@@ -120,6 +130,15 @@ export class PolicyPipeline {
     await this.#batches.settled();
   }
 
+  /**
+   * Why the service is not ready although limits are served: files with policies cannot be read.
+   * Others need not have policies, and limiters need their limits.
+   */
+  notReadyReason(): string | undefined {
+    const hasPolicies = this.#catalog.domainCount > 0 || this.#unread.some((file) => file.namesPolicies);
+    return this.#unread.length > 0 && hasPolicies ? this.#heldBackReason : undefined;
+  }
+
   state(): PolicyState {
     return {
       notServedReason: this.#notServedReason(),
@@ -149,12 +168,18 @@ export class PolicyPipeline {
   async #apply(events: readonly SourceEvent[]): Promise<void> {
     this.#targetsChanged = false;
     const change = await this.#evaluate(events);
-    if (events.some(({ type }) => type === 'replaced')) this.#synced = true;
+    for (const event of events) {
+      if (event.type !== 'replaced') continue;
+      this.#unread = event.unread ?? [];
+      this.#synced = true;
+    }
     this.#report(change);
     const reason = this.#findHeldBackReason();
+    const level = this.#unread.length > 0 ? 'error' : 'info';
     if (reason !== undefined && reason !== this.#heldBackReason)
-      this.#context.logger.info({ reason }, 'access policies held back, auth servers keep theirs or deny');
+      this.#context.logger[level]({ reason }, 'access policies held back, auth servers keep theirs or deny');
     this.#heldBackReason = reason;
+    this.#options.health?.set(this.notReadyReason() === undefined);
     if (this.#closed || this.#notSyncedReason() !== undefined) return;
     const { authServers } = this.#options;
     const access = reason === undefined ? change.access : authServers.snapshots.current();
@@ -177,8 +202,11 @@ export class PolicyPipeline {
   /** Why auth servers do not get what the source has. */
   #findHeldBackReason(): string | undefined {
     const { authServers, allowEmpty, allowEmptyStart } = this.#options;
-    if (this.#catalog.domainCount > 0) return undefined;
     const isFirst = authServers.snapshots.current() === undefined;
+    const unread = this.#unread.map(({ source, message }) => `${source}: ${message}`).join('; ');
+    if (isFirst && unread !== '')
+      return `policies may be missing, and no version of this file is known: ${unread}`;
+    if (this.#catalog.domainCount > 0) return undefined;
     if (isFirst ? allowEmptyStart : allowEmpty) return undefined;
     const setting = isFirst && allowEmpty ? 'XDS_ALLOW_NO_POLICIES' : 'XDS_ALLOW_EMPTY';
     return `there are no access policies, and ${setting}=false`;

@@ -3,7 +3,14 @@ import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import { compareText } from '@tollgate/kit/text';
 import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
-import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from '../catalog/source.ts';
+import { policyGroup, policyKind } from '@tollgate/policies/definition/resource-shape';
+import type {
+  ConfigObject,
+  ResourceSource,
+  SourceEvent,
+  SourceProblem,
+  UnreadFile,
+} from '../catalog/source.ts';
 import type { StoredVersion } from '../catalog/stored-version.ts';
 import type { Context } from '../context.ts';
 import type { PolicySource } from '../policies/policy-source.ts';
@@ -26,13 +33,14 @@ export class FolderSource implements ResourceSource {
   readonly #contents: FolderContents;
   readonly #lastValid: LastValidFiles | undefined;
   readonly #comparesStored: boolean;
-  /** Stored objects, for the first event. */
+  /** Stored objects and policies, for the first event. */
   #before: readonly ConfigObject[] = [];
   #watch: FileWatch | undefined;
   #reading: Promise<void> = Promise.resolve();
   #closed: boolean = false;
   /** Kept while the folder cannot be read. */
   #lastEvent: SourceEvent & { type: 'replaced' } = { type: 'replaced', objects: [], problems: [] };
+  #policyIds: readonly string[] = [];
   #onPolicies: ((event: SourceEvent) => void) | undefined;
 
   constructor(
@@ -91,9 +99,8 @@ export class FolderSource implements ResourceSource {
 
   /** A folder without objects may be a volume that is not mounted. */
   #pruneStored(): void {
-    const { objects } = this.#lastEvent;
-    if (objects.length > 0 && !this.#comparesStored)
-      this.#lastValid?.prune(new Set(objects.map(({ id }) => id)));
+    const ids = [...this.#lastEvent.objects.map(({ id }) => id), ...this.#policyIds];
+    if (ids.length > 0 && !this.#comparesStored) this.#lastValid?.prune(new Set(ids));
   }
 
   /** Reads run one after the other, so that events are in order. */
@@ -109,8 +116,15 @@ export class FolderSource implements ResourceSource {
     const found = await this.#read();
     if (this.#closed) return;
     this.#lastEvent = found.event;
-    if (found.policies !== undefined) this.#onPolicies?.({ type: 'replaced', objects: found.policies });
-    onEvent(this.#before.length === 0 ? this.#lastEvent : { ...this.#lastEvent, before: this.#before });
+    const stored = this.#before.filter(isPolicy);
+    if (found.policies !== undefined)
+      this.#onPolicies?.({
+        type: 'replaced',
+        ...found.policies,
+        ...(stored.length > 0 && { before: stored }),
+      });
+    const configs = this.#before.filter((object) => !isPolicy(object));
+    onEvent(configs.length === 0 ? this.#lastEvent : { ...this.#lastEvent, before: configs });
     this.#before = [];
   }
 
@@ -128,21 +142,24 @@ export class FolderSource implements ResourceSource {
     metrics.relists.inc();
     metrics.sourceErrors.inc({ operation: 'read' }, texts.problems.length);
     for (const { source, message } of texts.warnings) logger.warn({ path: source }, message);
-    const { objects, policies, problems, others } = await runInSlices(this.#contents.update(texts), {
+    const { objects, policies, problems, others, unread } = await runInSlices(this.#contents.update(texts), {
       sliceMs,
     });
     for (const { label, kind } of others.slice(0, maxLoggedOthers))
       logger.info({ file: label, kind }, 'ignored manifest of another kind');
     const left = others.length - maxLoggedOthers;
     if (left > 0) logger.info({ manifests: left }, 'ignored more manifests of other kinds');
-    return { event: { type: 'replaced', objects, problems }, policies };
+    this.#policyIds = policies.map(({ id }) => id);
+    return { event: { type: 'replaced', objects, problems }, policies: { objects: policies, unread } };
   }
 }
 
 interface FolderRead {
   readonly event: SourceEvent & { readonly type: 'replaced' };
   /** Undefined when the folder cannot be read. */
-  readonly policies: readonly ConfigObject[] | undefined;
+  readonly policies:
+    | { readonly objects: readonly ConfigObject[]; readonly unread: readonly UnreadFile[] }
+    | undefined;
 }
 
 async function requireDirectory(directory: string): Promise<void> {
@@ -159,6 +176,7 @@ interface FolderObjects {
   readonly problems: readonly SourceProblem[];
   /** Manifests of other kinds, in files that have changed. */
   readonly others: readonly OtherManifest[];
+  readonly unread: readonly UnreadFile[];
 }
 
 interface OtherManifest {
@@ -172,6 +190,8 @@ interface FileContents {
   readonly objects: readonly ManifestObject[];
   readonly others: readonly OtherManifest[];
   readonly problems: readonly SourceProblem[];
+  /** Why policies of the file may be missing: no version of it was read, and none is stored. */
+  readonly unread?: UnreadFile | undefined;
 }
 
 interface Version {
@@ -189,6 +209,8 @@ export class FolderContents {
   #versions = new Map<string, Version>();
   readonly #stored = new Map<string, StoredVersion>();
   #reads = 0;
+  #isFirstUpdate: boolean = true;
+  #hasStored: boolean = false;
 
   /** Objects of other namespaces are ignored; empty for all. */
   constructor(namespaces: readonly string[]) {
@@ -197,6 +219,7 @@ export class FolderContents {
 
   /** Sets the last valid versions of an earlier process, before the first update. */
   restore(objects: readonly ManifestObject[]): void {
+    this.#hasStored = objects.some(isPolicy);
     for (const object of objects) {
       const { id, label, manifest } = object;
       const readSpec = () => Reflect.get(Object(manifest), 'spec');
@@ -224,6 +247,7 @@ export class FolderContents {
     this.#reads += 1;
     const before = this.#files;
     this.#files = yield* this.#parseAll(texts);
+    this.#isFirstUpdate = false;
     const selected = selectObjects([...this.#files.values()], this.#namespaces);
     const versions = new Map<string, Version>();
     for (const object of selected.objects) {
@@ -239,6 +263,7 @@ export class FolderContents {
       objects: found.filter((object) => !isPolicy(object)),
       policies: found.filter(isPolicy),
       problems: [...texts.problems, ...selected.problems],
+      unread: [...this.#files.values()].flatMap(({ unread }) => unread ?? []),
       others: [...this.#files].flatMap(([source, file]) => (before.get(source) === file ? [] : file.others)),
     };
   }
@@ -246,10 +271,13 @@ export class FolderContents {
   *#parseAll({ files: texts, problems: unread }: FolderTexts): Steps<Map<string, FileContents>> {
     const files = new Map<string, FileContents>();
     for (const file of texts) files.set(file.source, yield* this.#parseFile(file));
-    for (const { source } of unread) {
+    for (const problem of unread) {
+      const { source } = problem;
       const known = this.#files.get(source);
+      const missing = this.#findUnread(known, { ...problem, namesPolicies: false });
       // The text is removed, so that the next one counts as changed.
-      if (known !== undefined) files.set(source, { ...known, text: undefined, problems: [] });
+      if (known !== undefined || missing !== undefined)
+        files.set(source, { ...(known ?? noContents), text: undefined, problems: [], unread: missing });
     }
     return files;
   }
@@ -259,8 +287,27 @@ export class FolderContents {
     if (known?.text === file.text) return known;
     const parsed = yield* parseManifests(file);
     const { objects, others } = known ?? noContents;
-    if (parsed.ok) return { text: file.text, ...classify(parsed.manifests, objects) };
-    return { text: file.text, objects, others, problems: [parsed.problem] };
+    const namesPolicies = file.text.includes(policyGroup) || file.text.includes(policyKind);
+    const findUnread = (problem: SourceProblem | undefined) =>
+      problem && this.#findUnread(known, { ...problem, namesPolicies });
+    if (parsed.ok) {
+      const { unknown, ...contents } = classify(parsed.manifests, objects);
+      return { text: file.text, ...contents, unread: findUnread(unknown) };
+    }
+    return {
+      text: file.text,
+      objects,
+      others,
+      problems: [parsed.problem],
+      unread: findUnread(parsed.problem),
+    };
+  }
+
+  /** A file that is new since the first update, or stored, had no other policies in force. */
+  #findUnread(known: FileContents | undefined, file: UnreadFile): UnreadFile | undefined {
+    const isUnread =
+      known === undefined ? this.#isFirstUpdate && !this.#hasStored : known.unread !== undefined;
+    return isUnread ? file : undefined;
   }
 
   /** The generation is the number of the read that found a change, so that it always grows. */
@@ -280,12 +327,14 @@ export class FolderContents {
 function classify(
   manifests: readonly Manifest[],
   before: readonly ManifestObject[],
-): Omit<FileContents, 'text'> {
+): Omit<FileContents, 'text' | 'unread'> & { readonly unknown: SourceProblem | undefined } {
   const known = new Map(before.map((object) => [object.id, object]));
   const objects: ManifestObject[] = [];
   const others: OtherManifest[] = [];
   const problems: SourceProblem[] = [];
   let isUnidentified = false;
+  /** A policy that is not served, and of which no earlier version is known. */
+  let unknown: SourceProblem | undefined;
   for (const manifest of manifests) {
     const read = readManifest(manifest);
     if (read.type === 'other') others.push({ label: manifest.label, kind: read.kind });
@@ -295,14 +344,17 @@ function classify(
       const id = read.type === 'problem' ? read.id : read.object.id;
       const kept = id === undefined ? undefined : known.get(id);
       if (kept !== undefined) objects.push(kept);
-      else if (read.type === 'problem') isUnidentified = true;
+      else {
+        unknown ??= problems.at(-1);
+        if (read.type === 'problem') isUnidentified = true;
+      }
     }
   }
   if (isUnidentified) {
     const found = new Set(objects.map(({ id }) => id));
     objects.push(...before.filter((object) => isPolicy(object) && !found.has(object.id)));
   }
-  return { objects, others, problems };
+  return { objects, others, problems, unknown };
 }
 
 /** The objects of the selected namespaces, and of several with the same name the first. */

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
-import type { ObjectStatus } from '../status/object-status.ts';
+import type { PolicyReporter } from '../policies/policy-result.ts';
 import type { ManifestObject } from './manifests.ts';
 
 export interface LastValidFilesOptions {
@@ -13,6 +13,12 @@ export interface LastValidFilesOptions {
 
 /** Finds the current manifest of an object. */
 type FindObject = (id: string) => ManifestObject | undefined;
+
+interface StoredObject {
+  readonly id: string;
+  /** Undefined when there is none. */
+  readonly lastValid?: { readonly spec: unknown } | undefined;
+}
 
 /** Delay after a failed write. */
 const retryMs = 5_000;
@@ -71,7 +77,7 @@ export class LastValidFiles {
   }
 
   /** Stores the last valid version if it has changed. */
-  put({ id, lastValid }: Pick<ObjectStatus, 'id' | 'lastValid'>): void {
+  put({ id, lastValid }: StoredObject): void {
     const object = this.#find(id);
     if (lastValid === undefined || object === undefined) return;
     const { manifest, ...identity } = object;
@@ -85,6 +91,12 @@ export class LastValidFiles {
   forget(id: string): void {
     this.#enqueue(id, undefined);
   }
+
+  /** Stores access policies. */
+  readonly policies: PolicyReporter = {
+    put: ({ id, inForce }) => this.put({ id, lastValid: inForce }),
+    forget: (id) => this.forget(id),
+  };
 
   /** Resolves when everything is written that can be. */
   async close(): Promise<void> {
