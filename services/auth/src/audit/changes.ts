@@ -9,7 +9,9 @@ const maxValueChars = 200;
 const maxTotalChars = 4_096;
 
 /** Names of fields whose values are never recorded: applications keep credentials in metadata. */
-const secretName = /secret|token|password|credential|private|api_?key/i;
+const secretName = /secret|token|password|passphrase|credential|private|api[_-]?key/i;
+/** Metadata may be nested as deeply as a request is; deeper objects are one value. */
+const maxDepth = 8;
 
 /** A field before and after a change. */
 interface FieldChange {
@@ -21,29 +23,66 @@ interface FieldChange {
 
 /**
  * Traits of an audit entry: the names of the fields that differ, and their values before and after.
- * Values of secrets, and values that are too long, are left out.
+ * Members of an object are fields of their own. Values of secrets, and values that are too long,
+ * are left out.
  */
 export function describeChanges(fields: readonly FieldChange[]): {
   readonly changed: readonly string[];
   readonly changes: JsonObject;
 } {
-  const differing = fields
-    .map(({ name, before, after }) => ({
-      name: name.slice(0, maxNameChars),
-      before: toJson(before),
-      after: toJson(after),
-    }))
-    .filter(({ before, after }) => JSON.stringify(before) !== JSON.stringify(after))
-    .slice(0, maxFields);
+  const changed: string[] = [];
   const changes: Record<string, JsonObject> = {};
   let left = maxTotalChars;
-  for (const { name, before, after } of differing) {
+  for (const { name: path, before, after } of findDifferences(fields)) {
+    if (changed.length === maxFields) break;
+    const name = path.slice(0, maxNameChars);
+    changed.push(name);
     const chars = Math.max(JSON.stringify(before).length, JSON.stringify(after).length);
-    if (secretName.test(name) || chars > maxValueChars || 2 * chars > left) continue;
+    if (chars > maxValueChars || 2 * chars > left) continue;
+    if (secretName.test(path) || hasSecret(before) || hasSecret(after)) continue;
     left -= 2 * chars;
     changes[name] = { old: before, new: after };
   }
-  return { changed: differing.map(({ name }) => name), changes };
+  return { changed, changes };
+}
+
+interface Difference {
+  readonly name: string;
+  readonly before: Json;
+  readonly after: Json;
+}
+
+function* findDifferences(fields: readonly FieldChange[]): Generator<Difference> {
+  for (const { name, before, after } of fields)
+    yield* compare({ name, before: toJson(before), after: toJson(after) }, 1);
+}
+
+/** Members that an object does not have are null. */
+function* compare({ name, before, after }: Difference, depth: number): Generator<Difference> {
+  if (JSON.stringify(before) === JSON.stringify(after)) return;
+  const [old, now] = [before ?? {}, after ?? {}];
+  const isSplit = isObject(old) && isObject(now) && depth <= maxDepth;
+  const names = isSplit ? Object.keys({ ...old, ...now }) : [];
+  if (names.length === 0) yield { name, before, after };
+  for (const member of names)
+    yield* compare(
+      { name: `${name}.${member}`, before: getMember(old, member), after: getMember(now, member) },
+      depth + 1,
+    );
+}
+
+function getMember(value: Json, name: string): Json {
+  return isObject(value) && Object.hasOwn(value, name) ? toJson(value[name]) : null;
+}
+
+function isObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether a member of the value has the name of a secret. The value is short. */
+function hasSecret(value: Json): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, member]) => secretName.test(name) || hasSecret(member));
 }
 
 /** Absent, null and the empty text are the same. */

@@ -40,9 +40,17 @@ t.test('a key is created, read, changed and revoked', async (t) => {
   const { body: changed } = await administerKeys(server, 'PUT', path, {
     plan: '',
     limit: {},
+    metadata: { crm: { token: 'hush' } },
     disabled: true,
   });
-  t.match(changed, { ...shown, plan: null, limit: null, disabled: true, updated_at: /./ });
+  t.match(changed, {
+    ...shown,
+    metadata: { crm: { token: 'hush' } },
+    plan: null,
+    limit: null,
+    disabled: true,
+    updated_at: /./,
+  });
   t.not(changed.updated_at, shown.updated_at);
   server.clock.advance(1_000);
   t.equal((await administerKeys(server, 'DELETE', path)).status, 204);
@@ -61,7 +69,10 @@ t.test('a key is created, read, changed and revoked', async (t) => {
       {
         action: 'api_key_updated',
         traits: {
-          changed: ['plan', 'limit', 'disabled'],
+          changed: [
+            ...['plan', 'limit.unit', 'limit.requests_per_unit', 'metadata.team'],
+            ...['metadata.crm.token', 'disabled'],
+          ],
           changes: { plan: { old: 'pro', new: null }, disabled: { old: false, new: true } },
         },
       },
@@ -69,6 +80,7 @@ t.test('a key is created, read, changed and revoked', async (t) => {
     ],
   );
   t.notMatch(text + server.logs(), String(key).slice(4, 30));
+  t.notMatch(text + server.logs(), 'hush');
 });
 
 t.test('invalid values of keys are rejected', async (t) => {

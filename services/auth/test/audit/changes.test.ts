@@ -33,6 +33,51 @@ t.test('secrets have a name and no values', (t) => {
   t.end();
 });
 
+t.test('members of objects are fields, and secrets among them have no values', (t) => {
+  const before = {
+    tier: 'a',
+    crm: { id: 1, api_key: 'old-key' },
+    list: [{ token: 'old-token' }],
+    same: { a: 1 },
+  };
+  const after = {
+    tier: 'b',
+    crm: { id: 2, api_key: 'new-key' },
+    list: [{ token: 'new-token' }],
+    same: { a: 1 },
+  };
+  const traits = describeChanges([{ name: 'metadata', before, after }]);
+  t.same(traits, {
+    changed: ['metadata.tier', 'metadata.crm.id', 'metadata.crm.api_key', 'metadata.list'],
+    changes: { 'metadata.tier': { old: 'a', new: 'b' }, 'metadata.crm.id': { old: 1, new: 2 } },
+  });
+  t.end();
+});
+
+t.test('members that appear, vanish or become something else', (t) => {
+  const changed = (before: unknown, after: unknown) => describeChanges([{ name: 'm', before, after }]);
+  t.same(changed(null, { a: { b: 1 }, c: '' }), {
+    changed: ['m.a.b'],
+    changes: { 'm.a.b': { old: null, new: 1 } },
+  });
+  t.same(changed({ secret: { id: 1 } }, undefined), { changed: ['m.secret.id'], changes: {} });
+  t.same(changed({}, null), { changed: ['m'], changes: { m: { old: {}, new: null } } });
+  t.same(changed({ token: 'x' }, 'y'), { changed: ['m'], changes: {} }, 'an object that becomes a text');
+  t.same(changed([1], [1, 2]), { changed: ['m'], changes: { m: { old: [1], new: [1, 2] } } });
+  const deep = (value: string) =>
+    Array.from({ length: 40 }).reduce((inner) => ({ a: inner }), { token: value });
+  t.match(changed(deep('x'), deep('y')), { changed: [/^m(?:\.a){7}/], changes: {} }, 'deeply nested');
+  t.end();
+});
+
+t.test('a secret behind a long name has no value', (t) => {
+  const { changes } = describeChanges([
+    { name: `metadata.${'n'.repeat(80)}_token`, before: 'a', after: 'b' },
+  ]);
+  t.same(changes, {});
+  t.end();
+});
+
 t.test('size of an entry is bounded', (t) => {
   const long = { name: 'user_metadata.bio', before: null, after: 'x'.repeat(199) };
   t.same(describeChanges([long]), { changed: ['user_metadata.bio'], changes: {} }, 'a long value');
