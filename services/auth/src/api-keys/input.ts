@@ -59,6 +59,8 @@ const maxScopeChars = 1024;
 /** Each check compares the address with them. */
 const maxNetworks = 50;
 const maxMetadataBytes = 2048;
+/** A rotation adds the lifetime to its own time: years have four digits in JSON and PostgreSQL. */
+export const maxLifeMs = 100 * 365 * 24 * 3_600_000;
 /** @see RFC 6749 §3.3 */
 const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
@@ -125,9 +127,10 @@ function readLimit(limit: JsonObject): KeyLimit | null {
 function readExpiry(text: string, nowMs: number): Date | null {
   if (text === '') return null;
   const time = parseInstant(text);
-  if (time === undefined || time.getTime() <= nowMs)
+  if (time === undefined || time.getTime() <= nowMs || time.getTime() > nowMs + maxLifeMs)
     throw errors.validation_failed({
-      message: 'expires_at must be a time in the future such as 2027-01-31T12:00:00Z',
+      message:
+        'expires_at must be a time in the next 100 years such as 2027-01-31T12:00:00Z, or empty for a key that does not expire',
     });
   return time;
 }

@@ -11,7 +11,7 @@ import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
 import type { User } from '../users/user.ts';
 import { type ApiKey, type KeyOwner, toColumns } from './api-key.ts';
-import { type KeyInput, type KeyValues, newKeyValues, readKeyInput } from './input.ts';
+import { type KeyInput, type KeyValues, maxLifeMs, newKeyValues, readKeyInput } from './input.ts';
 import { createKey, digestKey } from './key-format.ts';
 import { checkGivenRights, checkNotItself, requireOwnRights } from './rights.ts';
 import { isAtMost } from './role.ts';
@@ -102,7 +102,7 @@ async function requireRoom(
   { userId, maxKeys, at }: { readonly userId: string; readonly maxKeys: number; readonly at: Date },
 ): Promise<void> {
   await apiKeys.lockUser(userId);
-  if ((await apiKeys.countActive(userId, at)) >= maxKeys) throw errors.too_many_api_keys();
+  if ((await apiKeys.countKept(userId, at)) >= maxKeys) throw errors.too_many_api_keys();
 }
 
 function issueKey(
@@ -189,12 +189,13 @@ export async function rotateApiKey(
   if (graceMs === undefined || graceMs < 0 || graceMs > maxGraceMs)
     throw errors.validation_failed({ message: 'grace must be a duration such as 24h, at most 720h' });
   const { expires_at: expiry, created_at: createdAt } = old;
-  const expires_at = expiry && new Date(nowMs + expiry.getTime() - createdAt.getTime());
+  const lifeMs = expiry && Math.min(expiry.getTime() - createdAt.getTime(), maxLifeMs);
+  const expires_at = lifeMs === null ? null : new Date(nowMs + lifeMs);
   await checkGivenRights(context, request, { ...old, expires_at });
   const { key, text } = issueKey(context, { ...old, expires_at, rotated_from: old.id }, request);
   const audit = keyAudit('api_key_rotated', key, request, { rotated_from: old.id, grace: grace || '0s' });
   const isRotated = await context.store.transaction(async ({ apiKeys }) => {
-    // Keys in their grace count: otherwise rotations could add any number.
+    // Keys that were replaced count, too: otherwise rotations could add any number.
     if (old.user_id !== null && maxKeys !== undefined)
       await requireRoom(apiKeys, { userId: old.user_id, maxKeys: 2 * maxKeys, at: key.created_at });
     const { id, updated_at: version } = old;

@@ -65,8 +65,10 @@ const listOfUser = statement(keyRow)`select ${columns} from api_keys
 
 const lock = statement({})`${lockOwner(p.ownerId)}`;
 
-const countActive = statement({ total: integer })`select count(*)::int as total from api_keys
-  where user_id = ${p.ownerId} and (expires_at is null or expires_at > ${p.at})`;
+// The clean-up removes keys a day after they expire. Until then they count: otherwise the rows of
+// a user who creates keys with short lives would have no bound.
+const countKept = statement({ total: integer })`select count(*)::int as total from api_keys
+  where user_id = ${p.ownerId} and (expires_at is null or expires_at > ${p.at}::timestamptz - interval '1 day')`;
 
 // A key is rotated once: the next rotation is that of its successor.
 const rotate = statement({})`
@@ -216,9 +218,9 @@ export class ApiKeyStore {
     await lock.run(this.#sql, { ownerId: userId });
   }
 
-  /** Counts the keys of a user that have not expired. */
-  async countActive(userId: string, at: Date): Promise<number> {
-    return (await countActive.first(this.#sql, { ownerId: userId, at }))?.total ?? 0;
+  /** Counts the keys of a user, without keys that expired more than a day ago. */
+  async countKept(userId: string, at: Date): Promise<number> {
+    return (await countKept.first(this.#sql, { ownerId: userId, at }))?.total ?? 0;
   }
 
   /**

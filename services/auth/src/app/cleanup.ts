@@ -24,6 +24,7 @@ export const expiringKinds = [
   'known_networks',
   'anonymous_users',
   'organization_invitations',
+  'api_keys',
   'events',
 ] as const;
 
@@ -168,6 +169,7 @@ const deleteExpired = {
     ), removed as (delete from users where id in (select id from expired) returning 1)
     select count(*)::int as removed from removed`,
   organization_invitations: deleteOld('organization_invitations', 'expires_at'),
+  api_keys: deleteOld('api_keys', 'expires_at'),
   events: deleteOld('tollgate_events', 'coalesce(retry_until, created_at)'),
 } satisfies Readonly<Record<ExpiringKind, unknown>>;
 

@@ -149,6 +149,11 @@ export const ownIndexes: readonly OwnIndex[] = [
     definition: `(created_at) where status = 'unverified'`,
   },
   {
+    name: 'tollgate_api_keys_expiry',
+    table: 'api_keys',
+    definition: '(expires_at) where expires_at is not null',
+  },
+  {
     name: 'tollgate_events_expiry',
     table: 'tollgate_events',
     definition: '(coalesce(retry_until, created_at))',

@@ -1,4 +1,5 @@
 // Keys of the user API, `/user/api-keys`.
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import {
@@ -183,6 +184,42 @@ t.test('a rotated key is valid for the grace, and its successor has the same val
     t.match(await call(server, ada, 'POST', `/${last.body.id}/rotate`, { grace }), { status: 400 }, grace);
 });
 
+t.test('a key counts until it has been expired for a day, unless it is revoked', async (t) => {
+  const server = await start(t, { API_KEYS_PER_USER: '2' });
+  const ada = await signUp(server);
+  const create = (lifeMs: number) => {
+    const expires_at = new Date(server.clock.nowMs() + lifeMs).toISOString();
+    return call(server, ada, 'POST', '', { name: 'short', expires_at });
+  };
+  const { id } = (await create(1_000)).body;
+  server.clock.advance(1);
+  await create(60_000);
+  server.clock.advance(2_000);
+  t.match(await create(1_000), { status: 422, body: { error_code: 'too_many_api_keys' } });
+  t.match((await call(server, ada, 'GET')).body.api_keys, [{ name: 'short' }, { id }], 'still shown');
+  t.match(await call(server, ada, 'PATCH', `/${id}`, { expires_at: '' }), { status: 403 }, 'not revived');
+  t.match(await call(server, ada, 'DELETE', `/${id}`), { status: 204 });
+  t.match(await create(1_000), { status: 201 });
+});
+
+t.test('a key that lives for too long is rejected, and rotations have an end', async (t) => {
+  const server = await start(t);
+  const ada = await signUp(server);
+  const far = { name: 'far', expires_at: '9999-12-31T23:59:59Z' };
+  const tooFar = { status: 400, body: { error_code: 'validation_failed', msg: /100 years/ } };
+  t.match(await call(server, ada, 'POST', '', far), tooFar);
+  t.match(await administerKeys(server, 'POST', '', far), tooFar);
+  const { id } = (await call(server, ada, 'POST', '', { name: 'near' })).body;
+  t.match(await call(server, ada, 'PATCH', `/${id}`, { expires_at: far.expires_at }), tooFar);
+  // A key of an earlier version.
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  await sql`update auth.api_keys set expires_at = ${far.expires_at}`;
+  await sql.end();
+  const rotated = await call(server, ada, 'POST', `/${id}/rotate`);
+  t.equal(rotated.status, 201, rotated.text);
+  t.match(rotated.body, { expires_at: /^21\d\d-/ });
+});
+
 t.test('concurrent requests do not exceed the number of keys of a user', async (t) => {
   const server = await start(t, { API_KEYS_PER_USER: '3' });
   const ada = await signUp(server);
@@ -203,13 +240,17 @@ t.test('concurrent requests do not exceed the number of keys of a user', async (
     id = body.id ?? id;
   }
   t.same(statuses, [201, 201, 201, 422, 422], 'keys in their grace count');
-  server.clock.advance(3_600_000);
+  server.clock.advance(25 * 3_600_000);
   const again = signedIn(
     await server.call('POST', '/token?grant_type=password', {
       body: { email: 'ada@example.com', password: 'correct horse' },
     }),
   );
-  t.equal((await call(server, again, 'POST', `/${id}/rotate`, {})).status, 201, 'expired ones do not');
+  t.equal(
+    (await call(server, again, 'POST', `/${id}/rotate`, {})).status,
+    201,
+    'keys that expired a day ago do not',
+  );
 });
 
 t.test('self-service is off by default, and guests have none', async (t) => {

@@ -87,6 +87,13 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
     await sql`insert into organization_invitations (id, organization_id, email, role, token_hash, expires_at)
       values (${uuid(n)}, ${uuid(1)}, ${String(n)}, 'member', ${n}, ${at(age)})`;
 
+  for (const [n, age] of [
+    [1, 1.1],
+    [2, 0.9],
+  ] as const)
+    await sql`insert into api_keys (id, name, prefix, last4, digest, expires_at, created_at, updated_at)
+      values (${uuid(n)}, 'x', 'tgk', 'x', ${n}, ${at(age)}, ${at(9)}, ${at(9)})`;
+
   const cleanup = new CleanupStore(sql);
   const removed = new Map<string, number>();
   for (const kind of expiringKinds) {
@@ -147,6 +154,7 @@ t.test('batches read the oldest rows by index, and do not lock while they read o
     ['unverified_factors', 'tollgate_mfa_factors_unverified'],
     ['anonymous_users', 'tollgate_users_anonymous'],
     ['events', 'tollgate_events_expiry'],
+    ['api_keys', 'tollgate_api_keys_expiry'],
   ] as const) {
     await cleanup.removeExpired(kind, at(1), 10);
     const [statement] = await sql`select name from pg_prepared_statements
