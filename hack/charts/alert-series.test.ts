@@ -24,6 +24,8 @@ t.test('auth: every series that an alert reads exists from the start', async (t)
   routes.write('routes.yaml', 'issuers: [{ name: idp, issuer: "https://127.0.0.1:1", audiences: [orders] }]');
   const server = await startAuthServer(t, {
     EXT_AUTHZ_ROUTES_FILE: `${routes.path}/routes.yaml`,
+    EXT_AUTHZ_POLICY_SERVER: '127.0.0.1:1',
+    EXT_AUTHZ_RATE_LIMIT_ADDRESS: '127.0.0.1:1',
     METRICS_ENABLED: 'true',
     METRICS_EXPORTER: 'pull',
     OTEL_EXPORTER_PULL_HOST: '127.0.0.1',

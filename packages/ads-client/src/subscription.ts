@@ -18,8 +18,8 @@ export interface ResourceSubscriber {
   /** Full name of the message that resources are. */
   readonly typeName: string;
   /**
-   * Decodes the set and puts it into force as a whole, or says why it is invalid. A new stream
-   * starts with the set that is in force already.
+   * Decodes the set and puts it into force, or says why it is invalid. Parts of a rejected set may
+   * be in force. A new stream starts with the set that is in force already.
    */
   apply(set: ResourceSet, signal: AbortSignal): Promise<ApplyResult>;
   /** Called before each ACK and NACK. */

@@ -285,6 +285,7 @@ export class RouteRulesMetrics {
 /** Metrics of the client of the policy server. */
 export class PolicyMetrics {
   readonly #connected: Gauge;
+  readonly #rejected: Gauge;
   readonly #sets: Counter<'result'>;
 
   constructor(registry: Registry) {
@@ -292,6 +293,11 @@ export class PolicyMetrics {
     this.#connected = new Gauge({
       name: 'auth_ext_authz_policy_server_connected',
       help: 'Whether the policy server is connected and has sent policies (1)',
+      registers,
+    });
+    this.#rejected = new Gauge({
+      name: 'auth_ext_authz_policies_rejected',
+      help: 'Policies of the last set that this server does not understand; it uses their last valid versions, or denies',
       registers,
     });
     this.#sets = new Counter({
@@ -305,6 +311,10 @@ export class PolicyMetrics {
 
   setConnected(connected: boolean): void {
     this.#connected.set(connected ? 1 : 0);
+  }
+
+  setRejected(policies: number): void {
+    this.#rejected.set(policies);
   }
 
   recordSet(accepted: boolean): void {

@@ -6,7 +6,7 @@ import { type NamedPolicy, PolicyTable } from '@tollgate/policies/compile/policy
 import { compileRoute } from '@tollgate/policies/compile/routes';
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { type Route, RouteIndex } from '@tollgate/policies/match/route-index';
-import { readPolicy } from '@tollgate/policies/read/read-policy';
+import { findHosts, readPolicy } from '@tollgate/policies/read/read-policy';
 import {
   AccessConfigSchema,
   type AccessPolicy,
@@ -30,14 +30,27 @@ export const emptySet: PolicySet = {
 };
 
 type SetResult =
-  | { readonly ok: true; readonly set: PolicySet }
+  | {
+      readonly ok: true;
+      readonly set: PolicySet;
+      /** Problems of policies that are not in force as they were sent. */
+      readonly rejected: readonly RejectedPolicy[];
+    }
   | { readonly ok: false; readonly problem: string };
 
-/** All or nothing. Policies and routes that have not changed are not compiled again. */
+interface RejectedPolicy {
+  /** Begins with the name of the policy. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Compiles a set. A policy that is not understood keeps its last valid version, or denies its
+ * hosts; others come into force. Policies and routes that have not changed are not compiled again.
+ */
 export function* compileSet(resources: readonly Uint8Array[], before: PolicySet): Steps<SetResult> {
   const policies = new Map<string, NamedPolicy>();
   const routes = new Map<string, Route>();
-  const problems: string[] = [];
+  const rejected: RejectedPolicy[] = [];
   for (const [number, bytes] of resources.entries()) {
     try {
       const { name: namespace, ...config } = fromBinary(AccessConfigSchema, bytes);
@@ -47,7 +60,10 @@ export function* compileSet(resources: readonly Uint8Array[], before: PolicySet)
         const result =
           known === undefined ? compileOne(namespace, policy) : { ok: true as const, named: known };
         if (result.ok) policies.set(key, result.named);
-        else problems.push(...result.problems);
+        else {
+          rejected.push(result);
+          for (const [kept, named] of replaceRejected(namespace, policy, before)) policies.set(kept, named);
+        }
         yield;
       }
       for (const route of config.routes) {
@@ -59,7 +75,6 @@ export function* compileSet(resources: readonly Uint8Array[], before: PolicySet)
       return { ok: false, problem: `resource ${number} cannot be decoded: ${getErrorMessage(error)}` };
     }
   }
-  if (problems.length > 0) return { ok: false, problem: problems.join('\n') };
   const isSame =
     routes.size === before.routes.size && [...routes.keys()].every((key) => before.routes.has(key));
   const index = isSame ? before.index : new RouteIndex([...routes.values()]);
@@ -67,7 +82,35 @@ export function* compileSet(resources: readonly Uint8Array[], before: PolicySet)
   return {
     ok: true,
     set: { policies, routes, index, table: new PolicyTable([...policies.values()], index) },
+    rejected,
   };
+}
+
+/** Finds what replaces a policy that is not understood, by key. */
+function replaceRejected(
+  namespace: string,
+  { name, createdMs, spec }: AccessPolicy,
+  before: PolicySet,
+): readonly (readonly [string, NamedPolicy])[] {
+  const label = `${namespace}/${name}`;
+  const kept = [...before.policies].find(([key, one]) => one.name === label && !key.startsWith(deniedPrefix));
+  const hosts = findHosts({ spec: parseSpec(spec) });
+  const added = hosts.filter((host) => kept?.[1].hosts.includes(host) !== true);
+  const policy = createInvalidPolicy(label);
+  const denied: NamedPolicy = { name: label, createdMs: Number(createdMs), hosts: added, policy };
+  // The last entry of a name is the policy of routes that name it.
+  return [[`${deniedPrefix}${label}`, denied], ...(kept ? [kept] : [])];
+}
+
+/** Keys of entries that deny, which are no content of a message. */
+const deniedPrefix = 'denied ';
+
+function parseSpec(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
 function policyKey(namespace: string, { name, createdMs, spec, deniedHosts }: AccessPolicy): string {
@@ -83,7 +126,7 @@ function routeKey(namespace: string, { kind, name, createdMs, rules }: RouteMess
 
 type PolicyResult =
   | { readonly ok: true; readonly named: NamedPolicy }
-  | { readonly ok: false; readonly problems: readonly string[] };
+  | ({ readonly ok: false } & RejectedPolicy);
 
 function compileOne(namespace: string, { name, createdMs, spec, deniedHosts }: AccessPolicy): PolicyResult {
   const label = `${namespace}/${name}`;
@@ -91,7 +134,7 @@ function compileOne(namespace: string, { name, createdMs, spec, deniedHosts }: A
   if (spec === '')
     return { ok: true, named: { ...age, hosts: deniedHosts, policy: createInvalidPolicy(label) } };
   const manifest = { apiVersion: policyApiVersion, kind: policyKind, metadata: { namespace, name } };
-  const read = readPolicy({ ...manifest, spec: JSON.parse(spec) }, label);
+  const read = readPolicy({ ...manifest, spec: parseSpec(spec) }, label);
   const compiled = read.ok ? compilePolicy(read.resource) : read;
   if (!compiled.ok) return { ok: false, problems: compiled.problems.map(formatProblem) };
   const { hosts = [] } = read.ok ? read.resource.spec : {};

@@ -121,14 +121,17 @@ class PolicySubscriber implements ResourceSubscriber {
   async apply({ version, resources }: ResourceSet, signal: AbortSignal): Promise<ApplyResult> {
     const result = await runAbortable(compileSet(resources, this.#set), signal);
     if (!result.ok) return result;
-    const { set } = result;
+    const { set, rejected } = result;
     this.#set = set;
     this.table = set.table;
-    const { logger, health } = this.#options;
+    const { logger, health, metrics } = this.#options;
     health.set(true);
-    const counts = { policies: set.policies.size, routes: set.routes.size };
+    metrics?.setRejected(rejected.length);
+    const counts = { policies: set.policies.size, routes: set.routes.size, rejected: rejected.length };
     logger.info({ version, ...counts }, 'access policies in force');
-    return { ok: true };
+    // The others are in force nevertheless. The server has to see which ones are not.
+    const problem = rejected.flatMap(({ problems }) => problems).join('\n');
+    return rejected.length === 0 ? { ok: true } : { ok: false, problem };
   }
 
   onAnswer(accepted: boolean): void {

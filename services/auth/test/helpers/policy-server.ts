@@ -27,6 +27,8 @@ export function httpRoute(name: string, rules: readonly RouteRule[]): Route {
 interface PolicyServer extends Pick<AdsServer, 'url' | 'requests' | 'endStreams'> {
   /** Sends a set of policies; resolves when it was accepted. */
   apply(...configs: readonly Config[]): Promise<void>;
+  /** Sends a set of policies; resolves with the error when it was rejected. */
+  reject(...configs: readonly Config[]): Promise<string | undefined>;
 }
 
 /** A management server that sends what the xDS server makes of policies and routes. */
@@ -47,6 +49,7 @@ export async function startPolicyServer(t: Test, ...first: readonly Config[]): P
       const { errorDetail } = await ads.answerTo(send(configs));
       if (errorDetail !== undefined) throw new Error(errorDetail.message);
     },
+    reject: async (...configs) => (await ads.answerTo(send(configs))).errorDetail?.message,
   };
 }
 

@@ -1,0 +1,76 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { fetchText } from '@tollgate/testkit/services';
+import { freePort } from '@tollgate/testkit/tcp';
+import t, { type Test } from 'tap';
+import { startAuthServer } from '../helpers/auth-server.ts';
+import { connectAuthz, summary } from '../helpers/authz-client.ts';
+import { startPolicyServer } from '../helpers/policy-server.ts';
+
+const open = (host: string, more: object = {}) => ({ hosts: [host], access: { type: 'Public' }, ...more });
+
+/** A field of a newer xDS server. */
+const newer = { fieldOfTomorrow: true };
+
+/** The error code of a denial, whose body has this form. */
+const codeOf = (body: unknown): string => (body as { readonly error_code: string }).error_code;
+
+async function startChecks(t: Test, ...configs: Parameters<typeof startPolicyServer>[1][]) {
+  const policies = await startPolicyServer(t, ...configs);
+  const metricsPort = await freePort();
+  const server = await startAuthServer(t, {
+    ...{ METRICS_ENABLED: 'true', METRICS_EXPORTER: 'pull' },
+    ...{ OTEL_EXPORTER_PULL_HOST: '127.0.0.1', OTEL_EXPORTER_PULL_PORT: String(metricsPort) },
+    EXT_AUTHZ_POLICY_SERVER: policies.url,
+    EXT_AUTHZ_RATE_LIMIT_ADDRESS: '127.0.0.1:1',
+  });
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const check = async (host: string): Promise<string> => {
+    const { httpStatus, body } = summary(await client.check({ method: 'GET', path: '/', host }));
+    return httpStatus === undefined ? 'allowed' : `${httpStatus} ${codeOf(body)}`;
+  };
+  const until = (host: string, result: string) =>
+    awaitUntil(async () => (await check(host)) === result, { what: `${result} for ${host}` });
+  const metrics = () => fetchText(`http://127.0.0.1:${metricsPort}/metrics`);
+  return { policies, metrics, check, until };
+}
+
+t.test(
+  'a policy that is not understood affects no other one, and keeps its last valid version',
+  async (t) => {
+    const first = { name: 'shop', policies: { a: open('a.test'), b: open('b.test') } };
+    const { policies, metrics, check, until } = await startChecks(t, first);
+    await until('a.test', 'allowed');
+
+    const edited = {
+      a: { hosts: ['a.test', 'new.test'], ...newer },
+      b: { hosts: ['b.test'] },
+      c: open('c.test'),
+    };
+    const error = await policies.reject(
+      { name: 'shop', policies: edited },
+      { name: 'web', policies: { d: open('d.test') } },
+    );
+    t.match(error, /^shop\/a: spec\.fieldOfTomorrow: /);
+    t.equal(await check('a.test'), 'allowed', 'its last valid version');
+    t.equal(await check('new.test'), '503 policy_invalid', 'a host that only the rejected version has');
+    t.equal(await check('b.test'), '401 no_authorization', 'the new version of another policy');
+    t.equal(await check('c.test'), 'allowed');
+    t.equal(await check('d.test'), 'allowed', 'another namespace');
+    const scraped = await metrics();
+    t.match(scraped, /^auth_ext_authz_policies_rejected 1$/m);
+    t.match(scraped, /^auth_ext_authz_policy_sets_total\{result="rejected"\} 1$/m);
+
+    t.match(await policies.reject({ name: 'shop', policies: edited }), /^shop\/a/, 'again');
+    t.equal(await check('a.test'), 'allowed');
+    await policies.apply(first);
+    t.equal(await check('new.test'), '401 no_authorization', 'the default');
+    t.match(await metrics(), /^auth_ext_authz_policies_rejected 0$/m);
+  },
+);
+
+t.test('a policy that was never understood denies its hosts', async (t) => {
+  const policies = { a: { hosts: ['a.test'], ...newer }, b: open('b.test'), text: undefined };
+  const { check, until } = await startChecks(t, { name: 'shop', policies });
+  await until('b.test', 'allowed');
+  t.equal(await check('a.test'), '503 policy_invalid');
+});
