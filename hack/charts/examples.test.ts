@@ -8,9 +8,12 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { programIsMissing } from '@tollgate/testkit/processes';
+import { serviceKey } from '@tollgate/testkit/service-key';
+import { authServerSecret } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
 import { dump, load } from 'js-yaml';
 import t, { type Test } from 'tap';
+import { identityHeaderNames } from '../../services/auth/src/ext-authz/identity-headers.ts';
 import { documentSteps } from '../e2e/support/document-shell.ts';
 import { programmed, statusWhen } from '../e2e/support/limits.ts';
 import { startAuth, startAuthDatabase, startLimiter, startReplica } from '../e2e/support/processes.ts';
@@ -257,8 +260,13 @@ async function startServices(t: Test, kube: KubeApiserver) {
   t.teardown(limiter.stop);
   await statusWhen(kube, 'shop', (status) => programmed(status) && status.rules === 3, 'shop');
   const httpPort = await freePort();
-  const auth = await startAuth(t, database, { SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/access.yaml` });
+  const keys = { SVC_API_KEYS_ENABLED: 'true' };
+  const auth = await startAuth(t, database, {
+    ...keys,
+    SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/access.yaml`,
+  });
   const forwarded = await startAuth(t, database, {
+    ...keys,
     SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/access-and-limits.yaml`,
     SVC_EXT_AUTHZ_HTTP_PORT: String(httpPort),
     SVC_EXT_AUTHZ_HTTP_FORWARDED: 'true',
@@ -298,7 +306,10 @@ async function decides(t: Test, url: string, email: string): Promise<void> {
   // Parsed boundary: what the echo answers.
   const { headers } = (await answer.json()) as EchoedRequest;
   t.match(headers, { 'x-auth-user-id': user.id, 'x-auth-plan': 'free', 'x-auth-role': 'authenticated' });
+  t.equal(headers.authorization, `Bearer ${token}`);
+  await keepsKeys(t, url);
   const forged = {
+    ...Object.fromEntries(identityHeaderNames.map((name) => [name, 'forged'])),
     ...{ 'x-auth-user-id': user.id, 'x-auth-plan': 'pro', x_auth_role: 'admin', x_user_id: 'root' },
     ...{ 'X.Auth.Role': 'admin', 'x.user-id': 'root' },
   };
@@ -314,6 +325,24 @@ async function decides(t: Test, url: string, email: string): Promise<void> {
   t.strictSame(await getStatuses(`${url}/a%2fb`, token, 1), [400], 'an ambiguous path');
   t.strictSame(await getStatuses(`${url}/admin`, token, 1), [403], 'a role that the user has not');
   t.strictSame(await getStatuses(`${url}/orders`, token, 9), [...Array(8).fill(200), 429], 'ten requests');
+}
+
+/** API keys identify callers, and do not reach the application. */
+async function keepsKeys(t: Test, url: string): Promise<void> {
+  const created = await fetch(`${url}/auth/admin/api-keys`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${serviceKey(authServerSecret)}` },
+    body: JSON.stringify({ name: 'shop', plan: 'pro' }),
+  });
+  // Parsed boundary: of the service's own JSON two fields are looked at.
+  const { id, key } = (await created.json()) as { readonly id: string; readonly key: string };
+  for (const headers of [{ 'x-api-key': key }, { authorization: `Bearer ${key}` }]) {
+    const seen = await getEchoed(`${url}/orders`, headers);
+    t.match(seen, { 'x-auth-kind': 'api_key', 'x-auth-key-id': id, 'x-auth-plan': 'pro' });
+    t.notMatch(JSON.stringify(seen), key, Object.keys(headers).join());
+  }
+  const malformed = { authorization: `Bearer ${key} x`, 'x-api-key': `${key}x` };
+  t.notMatch(JSON.stringify(await getEchoed(`${url}/`, malformed)), key, 'on a public route, too');
 }
 
 /** The headers that reach the application; `fetch` cannot send `Connection`. */
