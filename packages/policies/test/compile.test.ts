@@ -118,14 +118,6 @@ t.test('what contradicts itself is a problem with the path of the field', async 
 t.test('what looks like a mistake is a warning', async (t) => {
   t.same(
     compileWarnings(
-      '  hosts: [a.test]\n  access: { type: Public }\n  limits: [{ name: a, by: [User], requests: 1, per: Hour }]',
-    ),
-    [
-      'shop/orders: spec.limits: callers without a credential are not limited on the target: add a limit by Address',
-    ],
-  );
-  t.same(
-    compileWarnings(
       '  hosts: [a.test]\n  limits: [{ name: a, only: true, by: [User], requests: 1, per: Hour }]',
     ),
     ["shop/orders: spec.limits[0].only: no rule names 'a', so it has no effect"],
@@ -133,6 +125,53 @@ t.test('what looks like a mistake is a warning', async (t) => {
   const good =
     '  hosts: [a.test]\n  access: { type: Public }\n  limits: [{ name: a, by: [Address], requests: 1, per: Hour }]';
   t.same(compileWarnings(good), []);
+});
+
+t.test('callers that a policy allows and no limit counts are a warning', async (t) => {
+  const byUser = 'limits: [{ name: a, by: [User], requests: 1, per: Hour }]';
+  const cases: readonly (readonly [spec: string, ...warnings: string[]])[] = [
+    [
+      byUser,
+      'no limit counts API keys without a user, machine clients on the target: add a limit by ApiKey, and one by Client, or allow fewer callers',
+    ],
+    [
+      `access: { type: Public }\n  ${byUser}`,
+      'no limit counts callers without a credential, API keys without a user, machine clients on the target: add a limit by Address',
+    ],
+    [`access: { credentials: [User] }\n  ${byUser}`],
+    [`access: { credentials: [User, ApiKey], issuers: [tollgate] }\n  ${byUser}`],
+    [`access: { credentials: [User, ApiKey], audiences: ["https://a.test"] }\n  ${byUser}`],
+    [`access: { assurance: AAL2 }\n  ${byUser}`],
+    [`access: { type: Denied }\n  ${byUser}`],
+    ['limits: [{ name: a, by: [Address, Method, Rule], requests: 1, per: Hour }]'],
+    ['limits: [{ name: a, by: [Plan], requests: 1, per: Hour }]'],
+    [
+      'access: { credentials: [User] }\n  limits: [{ name: a, by: [User, { header: x-region }], requests: 1, per: Hour }]',
+      'no limit counts users on the target: add a limit by User',
+    ],
+    [
+      'access: { credentials: [User] }\n  limits: [{ name: a, by: [Organization], requests: 1, per: Hour }]',
+      'no limit counts users on the target',
+    ],
+    [
+      `access: { credentials: [User] }
+  rules:
+    - { matches: [{ path: { value: /open } }], access: { type: Public } }
+    - { matches: [{ path: { value: /health } }], access: { type: Public }, limits: [] }
+    - { matches: [{ path: { value: /also } }], access: { type: Public } }
+  ${byUser}`,
+      'no limit counts callers without a credential, API keys without a user, machine clients on /open, /also: ',
+    ],
+    [
+      'limits: [{ name: a, by: [User], requests: 1, per: Hour }, { name: b, by: [ApiKey], requests: 1, per: Hour }, { name: c, by: [Client], requests: 1, per: Hour }]',
+    ],
+  ];
+  for (const [spec, ...expected] of cases) {
+    const warnings = compileWarnings(`  hosts: [a.test]\n  ${spec}`);
+    t.equal(warnings.length, expected.length, `${spec}\n${warnings.join('\n')}`);
+    for (const [index, text] of expected.entries())
+      t.equal(warnings[index]?.startsWith(`shop/orders: spec.limits: ${text}`), true, spec);
+  }
 });
 
 t.test('headers that rules compare and limits count by are collected', async (t) => {

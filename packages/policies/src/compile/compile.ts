@@ -4,6 +4,7 @@ import { PathIndex } from '../match/path-index.ts';
 import { coversPattern } from '../match/path-pattern.ts';
 import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } from '../match/request-match.ts';
 import { type Access, authenticated, compileAccess } from './access.ts';
+import { findUncovered } from './coverage.ts';
 import { allLimits, checkLimits, type LimitDescriptor, policyDomain, toLimitDescriptor } from './limits.ts';
 
 /** Access and limits of a part of the target of a policy. */
@@ -39,8 +40,13 @@ export function createInvalidPolicy(name: string): CompiledPolicy {
   return { ...policy, overrides: policy };
 }
 
+/** Limits that have less effect than intended. */
+export interface PolicyWarning extends RuleProblem {
+  readonly reason: 'LimitsDoNotCoverAll' | 'Ineffective';
+}
+
 export type CompileResult =
-  | { readonly ok: true; readonly policy: CompiledPolicy; readonly warnings: readonly RuleProblem[] }
+  | { readonly ok: true; readonly policy: CompiledPolicy; readonly warnings: readonly PolicyWarning[] }
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };
 
 type Report = (field: string, message: string) => void;
@@ -50,12 +56,8 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
   const { spec } = resource;
   const name = `${resource.namespace}/${resource.name}`;
   const problems: RuleProblem[] = [];
-  const warnings: RuleProblem[] = [];
-  const reportTo =
-    (list: RuleProblem[]): Report =>
-    (field, message) =>
-      void list.push({ source: name, field: `spec.${field}`, path: `spec.${field}`, message });
-  const report = reportTo(problems);
+  const report: Report = (field, message) =>
+    void problems.push({ source: name, field: `spec.${field}`, path: `spec.${field}`, message });
   if ((spec.hosts === undefined) === (spec.targetRefs === undefined))
     report('hosts', `needs exactly one of hosts and targetRefs, and has ${spec.hosts ? 'both' : 'neither'}`);
   checkParts(spec, report);
@@ -68,10 +70,6 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
   const fallback = { label: undefined, access, limits: defaultLimits(scope.limits) };
   const rules = (spec.rules ?? []).map((rule, index) => compileRule(rule, index, { ...scope, access }));
   reportUnreachable(rules, report);
-  warn([fallback, ...rules.map(({ rule }) => rule)], spec.rules ?? [], {
-    ...scope,
-    report: reportTo(warnings),
-  });
   const overridden = spec.overrides && compileOverrides(spec.overrides, report);
   if (problems.length > 0) return { ok: false, problems };
   const entries = rules.flatMap(({ rule, matches }) => matches.map(({ match }) => toEntry(match, rule)));
@@ -79,6 +77,7 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
   const common = { name, limitDomain, headers: findHeaders(spec) };
   const overrides = overridden && { ...common, rules: noRules, fallback: overridden };
   const policy = { ...common, rules: new PathIndex(entries), fallback, ...(overrides && { overrides }) };
+  const warnings = findWarnings(name, [fallback, ...rules.map(({ rule }) => rule)], spec);
   return { ok: true, policy, warnings };
 }
 
@@ -175,23 +174,24 @@ function reportUnreachable(rules: readonly CompiledRule[], report: Report): void
   }
 }
 
-/** Attributes of requests, which every caller has. */
-const ofRequests: ReadonlySet<string> = new Set(['remote_address', 'method', 'path']);
-
-/** Warns of limits that have less effect than intended. */
-function warn(rules: readonly PolicyRule[], specs: readonly RuleSpec[], { limits, report }: Scope): void {
-  const open = rules.find(({ access, limits }) => access.type === 'Public' && isForCallersOnly(limits));
-  if (open !== undefined)
-    report(
-      'limits',
-      `callers without a credential are not limited on ${open.label ?? 'the target'}: add a limit by Address`,
-    );
+/** Finds limits that have less effect than intended. */
+function findWarnings(
+  source: string,
+  rules: readonly PolicyRule[],
+  { rules: specs = [], limits = [] }: PolicySpec,
+): readonly PolicyWarning[] {
+  const toWarning = (reason: PolicyWarning['reason'], name: string, message: string): PolicyWarning => {
+    const field = `spec.${name}`;
+    return { source, field, path: field, message, reason };
+  };
   const used = new Set(specs.flatMap((rule) => rule.limits ?? []));
-  for (const [index, { name, only }] of limits.entries())
-    if (only === true && !used.has(name))
-      report(`limits[${index}].only`, `no rule names '${name}', so it has no effect`);
-}
-
-function isForCallersOnly(limits: readonly LimitDescriptor[]): boolean {
-  return limits.length > 0 && limits.every(({ keys }) => !keys.every((key) => ofRequests.has(key)));
+  const unused = limits.flatMap(({ name, only }, index) =>
+    only === true && !used.has(name)
+      ? [toWarning('Ineffective', `limits[${index}].only`, `no rule names '${name}', so it has no effect`)]
+      : [],
+  );
+  return [
+    ...findUncovered(rules).map((message) => toWarning('LimitsDoNotCoverAll', 'limits', message)),
+    ...unused,
+  ];
 }

@@ -8,10 +8,11 @@ import { policyKind } from '@tollgate/policies/definition/resource-shape';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
 import { Catalog } from '../catalog/catalog.ts';
-import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
+import type { ConfigObject } from '../catalog/source.ts';
 import { findObjectProblems } from '../catalog/validation.ts';
 import type { ValidationResult } from '../catalog/validation-result.ts';
 import { PolicyCatalog } from '../policies/policy-catalog.ts';
+import type { PolicyFinding } from '../policies/policy-result.ts';
 import { FolderContents, manifestFiles } from '../sources/folder.ts';
 
 const command = 'tollgate-xds-check';
@@ -26,7 +27,8 @@ const help = `${command} -folder <folder> [flags]
 
 Reads all RateLimitConfig and AccessPolicy manifests of a folder as the xDS server does, and prints every problem on a line of its
 own, as <file>:<line>:<column>: <field>: <message>. Problems are files and manifests that are not valid objects, and
-objects that would not be accepted, including conflicts. Ignored files, such as links to directories, are warnings.
+objects that would not be accepted, including conflicts. Ignored files, such as links to directories, are warnings, and
+so are limits of an AccessPolicy that do not count all callers that it allows.
 
 ${describeFlags(flags)}
 Flags take one dash or two. Exits with 0 when every object would be accepted, 1 when one would not or there is none, 2
@@ -38,8 +40,8 @@ const sliceMs = Number.POSITIVE_INFINITY;
 
 interface Findings {
   readonly problems: readonly Finding[];
-  /** Ignored files, which the server ignores as well. */
-  readonly warnings: readonly SourceProblem[];
+  /** Ignored files, which the server ignores as well, and limits with less effect than intended. */
+  readonly warnings: readonly Finding[];
   readonly objects: number;
   readonly domains: number;
   readonly limits: number;
@@ -99,7 +101,8 @@ async function checkFolder(folder: string): Promise<Findings> {
     const result = catalog.results.get(object.id);
     if (result !== undefined) problems.push(...(await findProblems(object, result, positions)));
   }
-  problems.push(...(await findPolicyProblems(policies, positions)));
+  const ofPolicies = await findPolicyFindings(policies, positions);
+  problems.push(...ofPolicies.problems);
   problems.sort(byPosition);
   // Nearly always the wrong folder.
   if (problems.length === 0 && objects.length + policies.length === 0)
@@ -115,25 +118,29 @@ async function checkFolder(folder: string): Promise<Findings> {
   });
   return {
     problems: problems.map(locate),
-    warnings: texts.warnings.map(locate),
+    warnings: [...texts.warnings, ...ofPolicies.warnings].map(locate),
     objects: catalog.results.size + policies.length,
     domains: snapshot.resources.size,
     limits: catalog.rules,
   };
 }
 
-async function findPolicyProblems(
+async function findPolicyFindings(
   policies: readonly ConfigObject[],
   positions: ManifestPositions,
-): Promise<readonly Finding[]> {
+): Promise<Pick<Findings, 'problems' | 'warnings'>> {
   const catalog = new PolicyCatalog();
   await runInSlices(catalog.apply([{ type: 'replaced', objects: policies }]), { sliceMs });
-  const problems = [...catalog.results.values()].flatMap((result) => result.problems);
-  return problems.map(({ source, message, field }) => ({
+  const toFinding = ({ source, message, field }: PolicyFinding): Finding => ({
     ...(positions.find(source, field ?? '') ?? { source }),
     ...(field !== undefined && { field }),
     message,
-  }));
+  });
+  const results = [...catalog.results.values()];
+  return {
+    problems: results.flatMap((result) => result.problems.map(toFinding)),
+    warnings: results.flatMap((result) => result.warnings.map(toFinding)),
+  };
 }
 
 /** Why an object would not be accepted. */
@@ -209,17 +216,18 @@ function formatFindings({ problems, warnings, objects, domains, limits }: Findin
       ? `ok: ${formatCount(objects, 'object')}, ${formatCount(domains, 'domain')}, ${formatCount(limits, 'limit')}`
       : `not ok: ${formatCount(problems.length, 'problem')}`;
   const lines = [
-    ...problems.map(formatFinding),
-    ...warnings.map(({ source, message }) => `${source}: warning: ${message}`),
+    ...problems.map((problem) => formatFinding(problem)),
+    ...warnings.map((warning) => formatFinding(warning, 'warning: ')),
     summary,
   ];
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** `file:line:column: field: message`, on one line. */
-function formatFinding({ source, line, column, field, message }: Finding): string {
+/** `file:line:column: field: message`, on one line; the severity comes after the position. */
+function formatFinding({ source, line, column, field, message }: Finding, severity = ''): string {
   const position = line === undefined ? source : `${source}:${line}:${column ?? 1}`;
-  return [position, ...(field === undefined ? [] : [field]), message].join(': ').replaceAll('\n', '\\n');
+  const text = [...(field === undefined ? [] : [field]), message].join(': ').replaceAll('\n', '\\n');
+  return `${position}: ${severity}${text}`;
 }
 
 function formatCount(count: number, noun: string): string {

@@ -245,7 +245,7 @@ function compileVersion(object: ConfigObject, resolves: boolean): ReadVersion {
     spec,
     json: JSON.stringify(spec),
     document: allLimits(resource.spec).length === 0 ? undefined : toRuleDocument(resource),
-    warnings: compiled.warnings.map((warning) => toFinding(object, warning, 'Ineffective')),
+    warnings: compiled.warnings.map((warning) => toFinding(object, warning, warning.reason)),
   };
   return { ok: true, valid };
 }

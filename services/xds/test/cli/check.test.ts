@@ -96,6 +96,19 @@ t.test('manifests behind a link to a directory are ignored with a warning', asyn
   });
 });
 
+t.test('limits that do not count all callers are a warning', async (t) => {
+  const folder = makeTextFolder(t);
+  const spec = 'hosts: [a.test]\n  limits:\n    - { name: a, by: [User], requests: 1, per: Hour }';
+  folder.write(
+    'a.yaml',
+    `apiVersion: policy.tollgate.dev/v1alpha1\nkind: AccessPolicy\nmetadata: { name: a }\nspec:\n  ${spec}\n`,
+  );
+  const { exitCode, output } = await check('-folder', folder.path);
+  t.equal(exitCode, 0);
+  const warning = 'no limit counts API keys without a user, machine clients on the target';
+  t.match(output.split(': add')[0], `${folder.path}/a.yaml:6:3: warning: spec.limits: ${warning}`);
+});
+
 t.test('-json prints the same as JSON', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a.yaml', manifest('one', 'one'));
