@@ -131,7 +131,7 @@ async function authenticateForChange(request: FastifyRequest, context: ApiKeysCo
 /** @throws AppError `insufficient_aal`, `reauthentication_needed` */
 export function requireKeyAssurance(
   context: ApiKeysContext,
-  caller: Awaited<ReturnType<typeof authenticatePermanentUser>>,
+  caller: Pick<Awaited<ReturnType<typeof authenticatePermanentUser>>, 'user' | 'session'>,
 ): void {
   const message = 'API keys require a session with a second factor.';
   requireSecondFactor(caller.user, caller.session, { message });

@@ -1,8 +1,43 @@
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { JwtClaims } from '../keys/jwt.ts';
 import { type AccessToken, signAccessToken } from '../sessions/access-token.ts';
+import type { SessionLimits } from '../sessions/expiry.ts';
 import type { ActiveOrganization } from '../sessions/store.ts';
+import { checkActive } from '../sessions/usable.ts';
 import type { MemberCaller, OrganizationsContext } from './organizations.ts';
+
+interface Switch extends MemberCaller {
+  /** `null`: none. */
+  readonly organizationId: string | null;
+}
+
+/**
+ * Switches by an access token. A token that was stolen must not be a source of further ones: the
+ * new token ends with it, and the session must be one that could be refreshed.
+ *
+ * @throws AppError `organization_not_found`, `session_expired`
+ */
+export async function switchByToken(
+  context: OrganizationsContext,
+  { claims, ...caller }: Switch & { readonly claims: JwtClaims },
+  metadata: RequestMetadata,
+): ReturnType<typeof switchOrganization> {
+  const { nowMs } = metadata;
+  await checkActive(context, caller, nowMs);
+  const maxExpiresAt = lastUse(claims, context.settings);
+  if (maxExpiresAt * 1000 <= nowMs) throw errors.session_expired();
+  return switchOrganization(context, { ...caller, maxExpiresAt }, metadata);
+}
+
+/** When the gateway stops accepting a token, in seconds since 1970: it checks inactivity, too. */
+function lastUse({ exp, iat }: JwtClaims, { sessionInactivityTimeoutMs }: SessionLimits): number {
+  const endsIdle = sessionInactivityTimeoutMs > 0 && typeof iat === 'number';
+  return Math.min(
+    typeof exp === 'number' ? exp : Number.POSITIVE_INFINITY,
+    endsIdle ? Math.floor(iat + sessionInactivityTimeoutMs / 1000) : Number.POSITIVE_INFINITY,
+  );
+}
 
 /**
  * Makes an organization the active one of a session, or none (`null`), and issues an access token
@@ -12,7 +47,7 @@ import type { MemberCaller, OrganizationsContext } from './organizations.ts';
  */
 export async function switchOrganization(
   context: OrganizationsContext,
-  { user, session, organizationId }: MemberCaller & { readonly organizationId: string | null },
+  { user, session, organizationId, maxExpiresAt }: Switch & { readonly maxExpiresAt?: number },
   metadata: RequestMetadata,
 ): Promise<AccessToken & { readonly organization: ActiveOrganization | undefined }> {
   const { store } = context;
@@ -21,7 +56,12 @@ export async function switchOrganization(
   // Signed first: a hook may reject the request.
   const token = await signAccessToken(
     context,
-    { user, session: { ...session, organization }, method: 'token_refresh' },
+    {
+      user,
+      session: { ...session, organization },
+      method: 'token_refresh',
+      ...(maxExpiresAt !== undefined && { maxExpiresAt }),
+    },
     metadata,
   );
   if (organization === undefined) await store.organizations.deactivate(session.id);

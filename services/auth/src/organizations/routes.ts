@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, body, optionalText, uuidParameter } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
-import { switchOrganization } from './active.ts';
+import { switchByToken } from './active.ts';
 import { type DomainsContext, joinByDomain, listJoinable } from './domains.ts';
 import { changeRole, removeMember, toMemberJson } from './members.ts';
 import { toMembershipJson } from './organization.ts';
@@ -82,7 +82,7 @@ export const addOrganizationRoutes: AddRoutes<DomainsContext> = (api, context) =
     const { id = null } = request.body;
     const organizationId = id === null ? null : uuidParameter({ id }, 'id');
     const metadata = requestMetadata(request, context);
-    const active = await switchOrganization(context, { ...caller, organizationId }, metadata);
+    const active = await switchByToken(context, { ...caller, organizationId }, metadata);
     return reply.header('cache-control', 'no-store').send({
       access_token: active.accessToken,
       token_type: 'bearer',

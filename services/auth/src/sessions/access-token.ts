@@ -27,21 +27,25 @@ export async function signAccessToken(
     user,
     session,
     method,
+    maxExpiresAt = Number.POSITIVE_INFINITY,
   }: {
     readonly user: User;
     readonly session: ClaimedSession;
     /** Method of this sign-in, or `token_refresh`. */
     readonly method: string;
+    /** The latest expiry, in seconds since 1970. A hook cannot set a later one. */
+    readonly maxExpiresAt?: number;
   },
   metadata: RequestMetadata,
 ): Promise<AccessToken> {
   const { keys, hooks, settings } = context;
   const { nowMs } = metadata;
   const own = limitClaims(accessTokenClaims(user, session, { settings, nowMs }), user);
-  const claims = hooks.enabled.has('CUSTOM_ACCESS_TOKEN')
+  const customized = hooks.enabled.has('CUSTOM_ACCESS_TOKEN')
     ? await customizeClaims(context, { claims: own, method }, metadata)
     : own;
-  if (claims !== own && !fits(claims))
+  const claims = customized.exp > maxExpiresAt ? { ...customized, exp: maxExpiresAt } : customized;
+  if (customized !== own && !fits(claims))
     throw errors.hook_payload_over_size_limit({
       message: `The claims exceed the size limit of ${maxClaimsBytes} bytes`,
     });

@@ -52,15 +52,15 @@ export async function authenticateUser(request: FastifyRequest, context: Session
 export async function authenticatePermanentUser(
   request: FastifyRequest,
   context: SessionsContext,
-): Promise<{ readonly user: User; readonly session: Session }> {
-  const { user, session } = await authenticateUser(request, context);
+): Promise<Caller & { readonly session: Session }> {
+  const { user, session, claims } = await authenticateUser(request, context);
   if (user.isAnonymous)
     throw errors.no_authorization({
       message: 'Anonymous user not allowed to perform these actions',
       httpStatus: 403,
     });
   if (session === undefined) throw errors.session_not_found();
-  return { user, session };
+  return { user, session, claims };
 }
 
 export interface AdminCaller {

@@ -7,7 +7,6 @@ import { limits } from '../limits/table.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { signAccessToken } from './access-token.ts';
-import { isLowAssurance, sessionExpiry } from './expiry.ts';
 import type { IssuedSession, RefreshOutcome, SessionsContext } from './issue.ts';
 import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
 import {
@@ -19,6 +18,7 @@ import {
   parseCounterToken,
 } from './refresh-token.ts';
 import type { Session } from './store.ts';
+import { checkUsable } from './usable.ts';
 
 /** A presented refresh token with its session. */
 interface PresentedToken extends RefreshableSession {
@@ -236,28 +236,6 @@ function counterSuccessor(
   if (refreshCounter === undefined) return undefined;
   const { counter, hmacKey } = refreshCounter;
   return { token: makeCounterToken({ sessionId: session.id, counter }, hmacKey), isNext };
-}
-
-async function checkUsable(
-  { store, settings }: SessionsContext,
-  { user, session }: Pick<PresentedToken, 'user' | 'session'>,
-  nowMs: number,
-): Promise<void> {
-  if (isBanned(user, nowMs))
-    throw errors.user_banned({ message: 'Invalid Refresh Token: User Banned', httpStatus: 400 });
-  const expiry = sessionExpiry(session, settings, nowMs);
-  if (expiry !== undefined) throw sessionExpired(expiry === 'inactivity' ? ' (Inactivity)' : '');
-  if (isLowAssurance(session, user, { limitMs: settings.sessionAllowLowAalMs, nowMs }))
-    throw sessionExpired(' (Low AAL: User Needs MFA Verification)');
-  if (settings.sessionSinglePerUser && (await store.sessions.hasNewer(session.id, settings.sessionTags)))
-    throw sessionExpired(' (Revoked by Newer Login)');
-}
-
-function sessionExpired(reason: string) {
-  return errors.session_expired({
-    message: `Invalid Refresh Token: Session Expired${reason}`,
-    httpStatus: 400,
-  });
 }
 
 async function applyDecision(
