@@ -5,7 +5,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test e2e chaos e2e-gateways bare-machine fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
+.PHONY: setup demo test e2e chaos e2e-gateways route-differences bare-machine fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
 
 setup: ## Node 24 and npm packages only (other targets run it when necessary)
 	@sh hack/setup.sh
@@ -30,7 +30,12 @@ chaos: ## random edits and failures of the control plane for 15 minutes, a minut
 
 e2e-gateways: ## Envoy Gateway with the objects of examples/envoy-gateway, and restarts under load (root; compiles it once)
 	@sh hack/setup.sh e2e-gateways
-	@sh hack/e2e-gateways/run.sh
+	@sh hack/e2e-gateways/run.sh hack/e2e-gateways/routes/main.ts
+	@sh hack/e2e-gateways/run.sh hack/e2e-gateways/main.ts
+
+route-differences: ## 10,000 random requests: the route that Envoy Gateway matches, and ours (root; ARGS=--seed=1 repeats a failure)
+	@sh hack/setup.sh e2e-gateways
+	@sh hack/e2e-gateways/run.sh hack/e2e-gateways/routes/main.ts $(ARGS)
 
 bare-machine: ## `make test` and `make demo` of a fresh clone on a new Debian with Node 20 only (root; ARGS=--keep-cache: compiles nothing)
 	@sh hack/bare-machine.sh $(ARGS)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs hack/e2e-gateways/main.ts in namespaces of its own: Envoy Gateway listens on fixed ports of
-# all addresses, and the program mounts /etc/hosts and /certs. All processes end with it.
+# run.sh <program> [<argument>...]: runs a program of this folder in namespaces of its own. Envoy
+# Gateway listens on fixed ports of all addresses, and main.ts mounts /etc/hosts and /certs. All
+# processes end with the program.
 set -eu
 if [ "$(id -u)" != 0 ] || [ "$(uname)" != Linux ]; then
   echo 'make e2e-gateways needs root on Linux, for namespaces of network, mounts and processes' >&2
@@ -11,4 +12,4 @@ if [ ! -e /certs ]; then
   trap 'rmdir /certs' EXIT
 fi
 timeout --kill-after=5 300 unshare --net --mount --pid --fork --kill-child --mount-proc \
-  node hack/e2e-gateways/main.ts
+  sh -c 'ip link set lo up; exec node "$@"' sh "$@"

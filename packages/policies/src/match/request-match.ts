@@ -1,12 +1,6 @@
 import type { PathEntry } from './path-index.ts';
-import {
-  compileRegex,
-  everyPath,
-  type PathMatch,
-  type PathPattern,
-  parsePathMatch,
-  pathMatchTypes,
-} from './path-pattern.ts';
+import { compileRegex, everyPath, type PathMatch, type PathPattern, parsePathMatch } from './path-pattern.ts';
+import { type Precedence, precedenceOf } from './precedence.ts';
 
 /** Registered methods. A misspelled method would never match. */
 export const knownMethods: readonly string[] = [
@@ -54,8 +48,7 @@ interface MatchProblem {
 export interface CompiledMatch {
   readonly pattern: PathPattern;
   readonly condition: Condition | undefined;
-  /** Compared part by part, the higher one goes first. */
-  readonly precedence: readonly number[];
+  readonly precedence: Precedence;
 }
 
 export type MatchResult =
@@ -85,33 +78,6 @@ export function compileMatch(match: RequestMatch): MatchResult {
       precedence: precedenceOf(match),
     },
   };
-}
-
-/** Type and length of the path, then method, number of headers, number of query parameters. */
-export function precedenceOf({
-  path = everyPath,
-  methods,
-  headers,
-  queryParams,
-}: RequestMatch): readonly number[] {
-  const { type, value } = path;
-  const isPrefix = type === 'PathPrefix';
-  return [
-    -pathMatchTypes.indexOf(type),
-    isPrefix ? value.replace(/\/+$/, '').length : value.length,
-    methods === undefined ? 0 : 1,
-    headers?.length ?? 0,
-    queryParams?.length ?? 0,
-  ];
-}
-
-/** Negative if `a` goes before `b`; 0 if they are equally specific. */
-export function comparePrecedence(a: CompiledMatch, b: CompiledMatch): number {
-  for (const [index, part] of a.precedence.entries()) {
-    const difference = (b.precedence[index] ?? 0) - part;
-    if (difference !== 0) return difference;
-  }
-  return 0;
 }
 
 /** Joins a match with what it leads to. */

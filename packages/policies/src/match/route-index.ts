@@ -1,7 +1,7 @@
 import { HostMap, normalizeHost } from './hosts.ts';
 import type { CompiledMatch, RequestAttributes } from './request-match.ts';
 import type { PathSegments } from './request-path.ts';
-import { type RouteEntry, RouteTable } from './route-table.ts';
+import { createTables, type RouteEntry, type RouteTable } from './route-table.ts';
 
 /** A rule of a route at some gateways, with the policies that hold there. */
 export interface RouteRule {
@@ -54,7 +54,8 @@ export interface RouteHit {
 
 /** The routes of a Gateway at a port, and its listeners. */
 interface Gateway {
-  readonly routes: RouteTable<RouteHit>;
+  /** One for each order of matches. */
+  readonly tables: readonly RouteTable<RouteHit>[];
   /** They take requests that no route takes. */
   readonly listeners: HostMap<RouteHit>;
 }
@@ -88,7 +89,7 @@ export class RouteIndex {
 
   /**
    * The rules that take a request by host and match: one at each gateway, because it is not known
-   * at which of them the request arrived.
+   * at which of them the request arrived, and for each order in which gateways compare matches.
    */
   find(request: RequestAttributes, path: PathSegments): readonly RouteHit[] {
     return findAtGateways(this.#gateways, request, path);
@@ -152,12 +153,12 @@ function createGateway(hits: readonly RouteHit[]): Gateway {
     if (route.kind === 'Gateway') for (const host of rule.hosts) listeners.set(host, hit);
     else entries.push(...toEntries(hit));
   }
-  return { routes: new RouteTable(entries), listeners };
+  return { tables: createTables(entries), listeners };
 }
 
 function toEntries(hit: RouteHit): readonly RouteEntry<RouteHit>[] {
-  const { kind, namespace, name, createdMs } = hit.route;
-  const route = { createdMs, name: `${namespace}/${name}/${kind}` };
+  const { namespace, name, createdMs } = hit.route;
+  const route = { createdMs, name: `${namespace}/${name}` };
   return [false, true].flatMap((uncertain) => {
     const matches = hit.rule.matches.filter((one) => one.uncertain === uncertain).map(({ match }) => match);
     const value = uncertain ? { ...hit, uncertain } : hit;
@@ -173,10 +174,11 @@ function findAtGateways(
   const host = normalizeHost(request.host);
   const hits: RouteHit[] = [];
   const find = (at: string): void => {
-    for (const { routes, listeners } of gateways) {
-      const hit = routes.find(request, path, at) ?? listeners.find(at);
-      if (hit !== undefined && !hits.includes(hit)) hits.push(hit);
-    }
+    for (const { tables, listeners } of gateways)
+      for (const table of tables) {
+        const hit = table.find(request, path, at) ?? listeners.find(at);
+        if (hit !== undefined && !hits.includes(hit)) hits.push(hit);
+      }
   };
   find(host);
   // Some gateways compare the host with its final dot, which only `*` matches.

@@ -1,11 +1,6 @@
 import { compileRegex, everyPath, type PathPattern } from './path-pattern.ts';
-import {
-  type CompiledMatch,
-  compileMatch,
-  precedenceOf,
-  type RequestMatch,
-  type ValueMatch,
-} from './request-match.ts';
+import { precedenceOf } from './precedence.ts';
+import { type CompiledMatch, compileMatch, type RequestMatch, type ValueMatch } from './request-match.ts';
 
 /**
  * Compiles a match of an HTTPRoute or a GRPCRoute. Unlike those of policies, its path is compared

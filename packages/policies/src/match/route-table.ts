@@ -1,6 +1,7 @@
 import { HostMap, normalizeHost } from './hosts.ts';
 import { PathIndex } from './path-index.ts';
-import { type CompiledMatch, comparePrecedence, type RequestAttributes, toEntry } from './request-match.ts';
+import { comparePrecedence, type RouteOrder, routeOrders, tieBreakers } from './precedence.ts';
+import { type CompiledMatch, type RequestAttributes, toEntry } from './request-match.ts';
 import type { PathSegments } from './request-path.ts';
 
 /** A rule of a route. */
@@ -20,20 +21,12 @@ export interface RouteEntry<Value> {
  * host without a matching route does not fall back to a less specific one.
  */
 export class RouteTable<Value> {
-  readonly #hosts: HostMap<PathIndex<RequestAttributes, Value>>;
+  readonly #hosts = new HostMap<PathIndex<RequestAttributes, Value>>();
 
-  constructor(entries: readonly RouteEntry<Value>[]) {
-    const byHost = new Map<string, RankedMatch<Value>[]>();
-    for (const [rule, { hosts, matches, route, value }] of entries.entries())
-      for (const host of new Set(hosts)) {
-        const ranked = byHost.get(host) ?? [];
-        byHost.set(host, ranked);
-        for (const match of matches) ranked.push({ match, route, rule, value });
-      }
-    this.#hosts = new HostMap();
-    for (const [host, ranked] of byHost) {
-      const sorted = ranked.sort(compareRank).map(({ match, value }) => toEntry(match, value));
-      this.#hosts.set(host, new PathIndex(sorted));
+  constructor(entries: readonly RouteEntry<Value>[], order: RouteOrder = 'gateway-api') {
+    for (const [host, ranked] of rankByHost(entries)) {
+      const sorted = ranked.sort((a, b) => compareRank(a, b, order));
+      this.#hosts.set(host, new PathIndex(sorted.map(({ match, value }) => toEntry(match, value))));
     }
   }
 
@@ -47,19 +40,53 @@ export class RouteTable<Value> {
   }
 }
 
+/** A table for each order of matches in which these entries differ. */
+export function createTables<Value>(entries: readonly RouteEntry<Value>[]): readonly RouteTable<Value>[] {
+  const [first = 'gateway-api', ...others] = routeOrders;
+  const hosts = [...rankByHost(entries).values()].map((ranked) =>
+    ranked.sort((a, b) => compareRank(a, b, first)),
+  );
+  const differing = others.filter((order) => hosts.some((ranked) => !isSorted(ranked, order)));
+  return [first, ...differing].map((order) => new RouteTable(entries, order));
+}
+
+function isSorted<Value>(ranked: readonly RankedMatch<Value>[], order: RouteOrder): boolean {
+  return ranked.every((match, index) => {
+    const before = ranked[index - 1];
+    return before === undefined || compareRank(before, match, order) <= 0;
+  });
+}
+
+function rankByHost<Value>(entries: readonly RouteEntry<Value>[]): Map<string, RankedMatch<Value>[]> {
+  const byHost = new Map<string, RankedMatch<Value>[]>();
+  for (const [rule, { hosts, matches, route, value }] of entries.entries())
+    for (const host of new Set(hosts)) {
+      const ranked = byHost.get(host) ?? [];
+      byHost.set(host, ranked);
+      for (const match of matches) ranked.push({ match, route, rule, value });
+    }
+  return byHost;
+}
+
 interface RankedMatch<Value> extends Pick<RouteEntry<Value>, 'route' | 'value'> {
   readonly match: CompiledMatch;
   /** Position in the list of entries. */
   readonly rule: number;
 }
 
-function compareRank<Value>(a: RankedMatch<Value>, b: RankedMatch<Value>): number {
+function compareRank<Value>(a: RankedMatch<Value>, b: RankedMatch<Value>, order: RouteOrder): number {
   return (
-    comparePrecedence(a.match, b.match) ||
+    comparePrecedence(a.match.precedence, b.match.precedence, order) ||
     a.route.createdMs - b.route.createdMs ||
-    compareText(a.route.name, b.route.name) ||
+    compareNames(a.route.name, b.route.name, order) ||
     a.rule - b.rule
   );
+}
+
+function compareNames(a: string, b: string, order: RouteOrder): number {
+  if (a === b) return 0;
+  const toText = tieBreakers[order];
+  return compareText(toText(a), toText(b));
 }
 
 /** The order of bytes, as Kubernetes sorts names. */
