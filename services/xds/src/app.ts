@@ -44,6 +44,7 @@ import { type Leadership, LeaseElector, replicaIdentity } from './kube/lease.ts'
 import { countReloads, registerLimiters, registerMetrics } from './metrics.ts';
 import { Pipeline } from './pipeline.ts';
 import { accessConfigType } from './policies/access-config.ts';
+import { type AllowedHosts, parseHostsByNamespace } from './policies/allowed-hosts.ts';
 import { PolicyLog } from './policies/policy-log.ts';
 import { PolicyPipeline } from './policies/policy-pipeline.ts';
 import type { PolicyReporter } from './policies/policy-result.ts';
@@ -129,6 +130,7 @@ export async function buildApp(
       reporters: [new PolicyLog(logger), ...(environment.policyReporters ?? [])],
       health: health.component('access policies', { healthy: true }),
       debounceMs: settings.debounceMs,
+      allowedHosts: environment.allowedHosts ?? toAllowedHosts(settings),
       allowEmpty: settings.allowEmpty,
       // An API server that lists no policies has none; a folder may not be mounted.
       allowEmptyStart: settings.allowEmpty && (source !== 'folder' || settings.allowNoPolicies),
@@ -188,6 +190,13 @@ export async function buildApp(
   ];
   for (const component of components) lifecycle.add(component);
   return { lifecycle, health, ports };
+}
+
+/** Undefined without the setting. */
+function toAllowedHosts(settings: Settings): AllowedHosts | undefined {
+  const parsed = parseHostsByNamespace(settings.allowedHosts);
+  if (!parsed.ok || parsed.value.size === 0) return undefined;
+  return (namespace) => parsed.value.get(namespace) ?? [];
 }
 
 function toDeletionOptions(settings: Settings, store: HoldStore): DeletionOptions | undefined {
@@ -284,6 +293,8 @@ interface Environment {
   readonly policies?: PolicySource;
   /** Where held deletions are stored. */
   readonly holdStore: HoldStore;
+  /** Hosts that access policies may have. Default those of the settings. */
+  readonly allowedHosts?: AllowedHosts;
   /** Get the results of access policies. */
   readonly policyReporters?: readonly PolicyReporter[];
   /** Where held deletions of access policies are stored. Default in memory. */

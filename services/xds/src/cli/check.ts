@@ -11,6 +11,7 @@ import { Catalog } from '../catalog/catalog.ts';
 import type { ConfigObject } from '../catalog/source.ts';
 import { findObjectProblems } from '../catalog/validation.ts';
 import type { ValidationResult } from '../catalog/validation-result.ts';
+import { parseHostsByNamespace } from '../policies/allowed-hosts.ts';
 import { PolicyCatalog } from '../policies/policy-catalog.ts';
 import type { PolicyFinding } from '../policies/policy-result.ts';
 import { FolderContents, manifestFiles } from '../sources/folder.ts';
@@ -20,6 +21,11 @@ const failedExitCode = 1;
 
 const flags = {
   folder: { kind: 'text', value: 'folder', doc: 'The folder with the manifests.' },
+  'allowed-hosts': {
+    kind: 'text',
+    value: 'shop=api.example.com,...',
+    doc: 'Hosts that AccessPolicies of each namespace may have, as in XDS_ALLOWED_HOSTS. Default: every host.',
+  },
   json: { kind: 'switch', doc: 'Print the findings as JSON.' },
 } as const;
 
@@ -47,6 +53,8 @@ interface Findings {
   readonly limits: number;
 }
 
+type HostsByNamespace = ReadonlyMap<string, readonly string[]>;
+
 interface Finding {
   /** The file. */
   readonly source: string;
@@ -62,12 +70,14 @@ export async function runCheck(args: readonly string[]): Promise<Outcome> {
   const parsed = parseFlags(flags, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };
   if (parsed.kind === 'wrong') return wrongUsage(command, parsed.problems);
-  const { folder, json } = parsed.values;
+  const { folder, json, 'allowed-hosts': allowed } = parsed.values;
   if (folder === '') return wrongUsage(command, ['-folder is required']);
+  const hosts = parseHostsByNamespace(allowed === '' ? [] : allowed.split(','));
+  if (!hosts.ok) return wrongUsage(command, [`-allowed-hosts: ${hosts.invalid} is not namespace=host`]);
 
   const problem = await checkDirectory(folder);
   if (problem !== undefined) return { exitCode: failedExitCode, errors: `${problem}\n` };
-  const findings = await checkFolder(folder);
+  const findings = await checkFolder(folder, hosts.value);
   const ok = findings.problems.length === 0;
   return {
     exitCode: ok ? 0 : failedExitCode,
@@ -84,7 +94,7 @@ async function checkDirectory(path: string): Promise<string | undefined> {
   }
 }
 
-async function checkFolder(folder: string): Promise<Findings> {
+async function checkFolder(folder: string, hosts: HostsByNamespace): Promise<Findings> {
   const texts = await readTextFiles({ directory: folder, labelRoot: folder, ...manifestFiles });
   const contents = await runInSlices(new FolderContents([]).update(texts), { sliceMs });
   const { objects, policies, problems: invalid } = contents;
@@ -101,7 +111,7 @@ async function checkFolder(folder: string): Promise<Findings> {
     const result = catalog.results.get(object.id);
     if (result !== undefined) problems.push(...(await findProblems(object, result, positions)));
   }
-  const ofPolicies = await findPolicyFindings(policies, positions);
+  const ofPolicies = await findPolicyFindings(policies, { positions, hosts });
   problems.push(...ofPolicies.problems);
   problems.sort(byPosition);
   // Nearly always the wrong folder.
@@ -127,9 +137,10 @@ async function checkFolder(folder: string): Promise<Findings> {
 
 async function findPolicyFindings(
   policies: readonly ConfigObject[],
-  positions: ManifestPositions,
+  { positions, hosts }: { readonly positions: ManifestPositions; readonly hosts: HostsByNamespace },
 ): Promise<Pick<Findings, 'problems' | 'warnings'>> {
-  const catalog = new PolicyCatalog();
+  const allowedHosts = hosts.size === 0 ? undefined : (namespace: string) => hosts.get(namespace) ?? [];
+  const catalog = new PolicyCatalog({ allowedHosts });
   await runInSlices(catalog.apply([{ type: 'replaced', objects: policies }]), { sliceMs });
   const toFinding = ({ source, message, field }: PolicyFinding): Finding => ({
     ...(positions.find(source, field ?? '') ?? { source }),

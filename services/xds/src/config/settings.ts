@@ -12,6 +12,7 @@ import type { TracingOptions } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
 import type { AdsListenOptions } from '../ads/server.ts';
 import type { SecretCertificatesOptions } from '../certificates/certificates.ts';
+import { parseHostsByNamespace } from '../policies/allowed-hosts.ts';
 import {
   admissionSettings,
   connectionSettings,
@@ -121,6 +122,12 @@ const ownCaNeedsNames: Check = (s, { problem, variableName }) =>
       )
     : undefined;
 
+const allowedHostsAreHosts: Check = (s, { problem }) => {
+  const parsed = parseHostsByNamespace(s.allowedHosts);
+  const expected = 'namespace=host, or a host of the namespace before, separated by commas';
+  return parsed.ok ? undefined : { ...problem('allowedHosts', expected), value: parsed.invalid };
+};
+
 const clientSecretForm = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
 
 const clientSecretsArePaths: Check = (s, { problem }) => {
@@ -178,6 +185,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       ownCaNeedsCluster,
       ownCaNeedsNames,
       clientSecretsArePaths,
+      allowedHostsAreHosts,
       tlsPair,
       clientAuthorityNeedsTls,
       sanNeedsAuthority,

@@ -75,6 +75,12 @@ export const sourceSettings = {
     max: '1h',
     doc: 'A deletion takes effect after this time, during which others are counted. An object that is created again meanwhile keeps its limits without a gap.',
   }),
+  allowedHosts: list({
+    env: 'XDS_ALLOWED_HOSTS',
+    group,
+    default: [],
+    doc: 'Hosts that AccessPolicies of a namespace may have: `shop=api.example.com,*.shop.example.com,web=www.example.com`, where a host without a namespace belongs to the one before. A policy has no effect on other hosts (`HostNotAllowed`), and namespaces that are not listed may have none. Default: with XDS_SOURCE=folder, every host, because its files have one owner.',
+  }),
   debounceMs: duration({
     env: 'XDS_DEBOUNCE',
     group,

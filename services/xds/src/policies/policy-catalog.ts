@@ -5,13 +5,14 @@ import type { Steps } from '@tollgate/kit/time';
 import { compilePolicy } from '@tollgate/policies/compile/compile';
 import { allLimits, toRuleDocument } from '@tollgate/policies/compile/limits';
 import type { PolicyResource } from '@tollgate/policies/definition/spec';
-import { readPolicy } from '@tollgate/policies/read/read-policy';
+import { findHosts, readPolicy } from '@tollgate/policies/read/read-policy';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import type { GuardedCatalog, GuardedEvent, GuardedObject } from '../catalog/deletion-guard.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import type { ConfigObject } from '../catalog/source.ts';
 import type { StoredVersion } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
+import { type AllowedHosts, isHostAllowed } from './allowed-hosts.ts';
 import { labelOf, type PolicyFinding, type PolicyResult, toFinding } from './policy-result.ts';
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
 
@@ -38,6 +39,12 @@ export interface KnownPolicy extends GuardedObject {
 
 export type PolicyEvent = GuardedEvent<KnownPolicy>;
 
+interface PolicyCatalogOptions {
+  readonly targets?: TargetResolver | undefined;
+  /** Hosts that policies may have, by namespace. Default every host. */
+  readonly allowedHosts?: AllowedHosts | undefined;
+}
+
 /** The effect of a batch of events. */
 export interface PolicyChange {
   /** An AccessConfig for each namespace. */
@@ -56,6 +63,9 @@ export interface PolicyChange {
  */
 export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   readonly #targets: TargetResolver | undefined;
+  readonly #allowedHosts: AllowedHosts;
+  /** Hosts without effect, by id of the policy. */
+  #refused: ReadonlyMap<string, readonly string[]> = new Map();
   readonly #access = new SnapshotBuilder();
   readonly #policies = new Map<string, KnownPolicy>();
   #results: ReadonlyMap<string, PolicyResult> = new Map();
@@ -64,8 +74,9 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   /** Namespaces whose resource is to be encoded again. */
   readonly #dirty = new Set<string>();
 
-  constructor(targets?: TargetResolver) {
+  constructor({ targets, allowedHosts = () => undefined }: PolicyCatalogOptions = {}) {
     this.#targets = targets;
+    this.#allowedHosts = allowedHosts;
   }
 
   /** Results by id. */
@@ -103,14 +114,19 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     for (const event of events) yield* this.#applyEvent(event);
     const policies = [...this.#policies.values()];
     const problems = new Map(yield* this.#resolveTargets(policies));
-    for (const [name, conflicts] of findConflicts(policies))
-      problems.set(name, [...(problems.get(name) ?? []), ...conflicts]);
+    this.#refuseHosts(policies);
+    for (const [name, found] of [
+      ...findRefused(policies, this.#refused),
+      ...findConflicts(policies, this.#refused),
+    ])
+      problems.set(name, [...(problems.get(name) ?? []), ...found]);
     const byNamespace = Map.groupBy(policies, ({ object }) => object.namespace);
     for (const namespace of this.#dirty) {
       const own = byNamespace.get(namespace) ?? [];
       const routes = this.#routes.get(namespace) ?? [];
       if (own.length + routes.length === 0) this.#access.remove(namespace);
-      else this.#access.putEncoded(namespace, encodeAccess(namespace, own, routes));
+      else
+        this.#access.putEncoded(namespace, encodeAccess(namespace, { policies: own, routes }, this.#refused));
       yield;
     }
     this.#dirty.clear();
@@ -177,6 +193,19 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
       if (this.#routes.get(namespace) !== routes.get(namespace)) this.#dirty.add(namespace);
     this.#routes = routes;
     return problems;
+  }
+
+  /** Finds hosts that policies may not have. What namespaces may have can change at any time. */
+  #refuseHosts(policies: readonly KnownPolicy[]): void {
+    const refused = new Map<string, readonly string[]>();
+    for (const { id, object, valid } of policies) {
+      const allowed = this.#allowedHosts(object.namespace);
+      const hosts = allowed && hostsOf({ object, valid }).filter((host) => !isHostAllowed(host, allowed));
+      if (hosts !== undefined && hosts.length > 0) refused.set(id, hosts);
+      if (String(this.#refused.get(id) ?? []) !== String(refused.get(id) ?? []))
+        this.#dirty.add(object.namespace);
+    }
+    this.#refused = refused;
   }
 
   #publish(others: ReadonlyMap<string, readonly PolicyFinding[]>): Pick<PolicyChange, 'results' | 'deleted'> {
@@ -269,15 +298,39 @@ function toDocuments(policies: readonly KnownPolicy[]): ReadonlyMap<string, Rule
   );
 }
 
+/** Hosts of the version in force; those of a policy that was never valid are denied. */
+function hostsOf({ object, valid }: Pick<KnownPolicy, 'object' | 'valid'>): readonly string[] {
+  return valid === undefined ? findHosts(object.manifest) : (valid.resource.spec.hosts ?? []);
+}
+
+function findRefused(
+  policies: readonly KnownPolicy[],
+  refused: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, readonly PolicyFinding[]> {
+  const found = policies.flatMap(({ id, object }) => {
+    const hosts = refused.get(id);
+    if (hosts === undefined) return [];
+    const message = `not allowed for the namespace ${object.namespace}, so the policy has no effect on: ${hosts.join(', ')}`;
+    return [
+      [nameOf(object), [toFinding(object, { field: 'spec.hosts', message }, 'HostNotAllowed')]] as const,
+    ];
+  });
+  return new Map(found);
+}
+
 /** Auth servers let the older policy of a host apply, then the first by name. */
-function findConflicts(policies: readonly KnownPolicy[]): ReadonlyMap<string, readonly PolicyFinding[]> {
+function findConflicts(
+  policies: readonly KnownPolicy[],
+  refused: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, readonly PolicyFinding[]> {
   const owners = new Map<string, ConfigObject>();
   const order = policies.toSorted(
     ({ object: a }, { object: b }) => a.createdMs - b.createdMs || compareText(nameOf(a), nameOf(b)),
   );
   const found = new Map<string, readonly PolicyFinding[]>();
-  for (const { object, valid } of order) {
-    const conflicts = (valid?.resource.spec.hosts ?? []).flatMap((host) => {
+  for (const { id, object, valid } of order) {
+    const hosts = valid?.resource.spec.hosts?.filter((host) => refused.get(id)?.includes(host) !== true);
+    const conflicts = (hosts ?? []).flatMap((host) => {
       const owner = owners.get(host);
       if (owner === undefined) owners.set(host, object);
       if (owner === undefined) return [];

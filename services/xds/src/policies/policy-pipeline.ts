@@ -12,6 +12,7 @@ import {
 } from '../catalog/source.ts';
 import type { Context } from '../context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
+import type { AllowedHosts } from './allowed-hosts.ts';
 import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
 import type { PolicyReporter, PolicyResult } from './policy-result.ts';
 import type { PolicySource } from './policy-source.ts';
@@ -23,6 +24,8 @@ export interface PolicyPipelineOptions {
   readonly authServers: RolloutClients;
   /** Sets the rules that limiters get in addition to others, before auth servers get policies. */
   readonly setRules: (rules: CommonSnapshot) => void;
+  /** Hosts that policies may have, by namespace. Default every host. */
+  readonly allowedHosts?: AllowedHosts | undefined;
   /** Get the results of policies before the policies are published. */
   readonly reporters?: readonly PolicyReporter[];
   /** Changes are collected for this time before they are applied together. */
@@ -75,7 +78,7 @@ export class PolicyPipeline {
     const { schedule = scheduleByTimer, monotonicNow: now = monotonicNow } = options;
     this.#context = context;
     this.#options = options;
-    this.#catalog = new PolicyCatalog(source.targets);
+    this.#catalog = new PolicyCatalog({ targets: source.targets, allowedHosts: options.allowedHosts });
     this.#rollout = new Rollout(context, { ...options, schedule });
     this.#deletions =
       deletions &&

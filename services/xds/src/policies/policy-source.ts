@@ -15,7 +15,10 @@ export interface PolicySource extends Omit<ResourceSource, 'start'> {
 export interface PolicyListener {
   /** Gets every event of a policy, in order; the first one has all policies. */
   onEvent(event: SourceEvent): void;
-  /** Objects that `targetRefs` are resolved with were read for the first time, or have changed. */
+  /**
+   * Objects that `targetRefs` are resolved with, or that say which hosts a namespace may have, were
+   * read for the first time, or have changed.
+   */
   onTargets(): void;
 }
 

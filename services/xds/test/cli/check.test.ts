@@ -109,6 +109,20 @@ t.test('limits that do not count all callers are a warning', async (t) => {
   t.match(output.split(': add')[0], `${folder.path}/a.yaml:6:3: warning: spec.limits: ${warning}`);
 });
 
+t.test('-allowed-hosts makes other hosts of a policy a problem', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write(
+    'a.yaml',
+    'apiVersion: policy.tollgate.dev/v1alpha1\nkind: AccessPolicy\nmetadata: { name: a, namespace: shop }\nspec:\n  hosts: [a.test, b.test]\n',
+  );
+  const run = (hosts: string) => check('-folder', folder.path, '-allowed-hosts', hosts);
+  t.equal((await run('shop=a.test,b.test')).exitCode, 0);
+  const { exitCode, output } = await run('shop=a.test');
+  t.equal(exitCode, 1);
+  t.match(output, 'a.yaml:5:3: spec.hosts: not allowed for the namespace shop');
+  t.equal((await run('a.test')).exitCode, 2);
+});
+
 t.test('-json prints the same as JSON', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('a.yaml', manifest('one', 'one'));

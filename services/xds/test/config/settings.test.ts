@@ -50,6 +50,14 @@ t.test('Lease times that allow two holders are refused', async (t) => {
   t.strictSame(getProblems({ ...env, XDS_LEASE_DURATION: '5s', XDS_LEASE_RETRY_PERIOD: '3s' }), []);
 });
 
+t.test('allowed hosts are hosts of namespaces', async (t) => {
+  const hosts = 'shop=api.example.com, *.shop.example.com ,web=*';
+  const env = { XDS_FOLDER: '/m', XDS_ALLOWED_HOSTS: hosts };
+  t.match(parseEnv(env), { allowedHosts: ['shop=api.example.com', '*.shop.example.com', 'web=*'] });
+  const read = readSettings({ ...env, XDS_ALLOWED_HOSTS: 'shop=http://a.test' });
+  t.match(read, { ok: false, problems: [{ variable: 'XDS_ALLOWED_HOSTS', value: 'shop=http://a.test' }] });
+});
+
 t.test('default ports are the ports that limiters and probes expect', async (t) => {
   t.match(parseEnv({ XDS_FOLDER: '/m' }), {
     grpcPort: 18_000,

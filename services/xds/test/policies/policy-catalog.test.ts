@@ -11,6 +11,7 @@ import type { CommonSnapshot } from '../../src/catalog/snapshot.ts';
 import type { ConfigObject, SourceEvent } from '../../src/catalog/source.ts';
 import { accessConfigType } from '../../src/policies/access-config.ts';
 import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
+import type { TargetResolver } from '../../src/policies/policy-source.ts';
 import { perUser as limit, makePolicy as policy } from '../support/policies.ts';
 
 /** The policies that auth servers get, by namespace. */
@@ -100,14 +101,15 @@ t.test('a resolver of targets finds routes, and problems of policies with target
   const routes = [create(RouteSchema, { kind: 'HTTPRoute', name: 'a', rules })];
   const state = { routes: new Map([['infra', routes]]) };
   const resolved: string[] = [];
-  const catalog = new PolicyCatalog({
+  const targets: TargetResolver = {
     notSyncedReason: () => undefined,
     *resolve(policies) {
       yield;
       resolved.push(...policies.map(({ object, resource }) => `${object.name} ${resource !== undefined}`));
       return { ...state, problems: new Map([['shop/a', [{ ...finding, reason: 'TargetNotFound' }]]]) };
     },
-  });
+  };
+  const catalog = new PolicyCatalog({ targets });
   const apply = (...objects: readonly ConfigObject[]) =>
     runSteps(catalog.apply([{ type: 'replaced', objects }]));
   const first = apply(policy('shop/a', { targetRefs }), policy('shop/b', { targetRefs, unknownField: {} }));

@@ -1,0 +1,61 @@
+import { specFields } from '@tollgate/policies/definition/fields';
+
+/** Annotation of a Namespace. */
+const annotation = 'policy.tollgate.dev/allowed-hosts';
+
+/** Finds the hosts that policies of a namespace may have; undefined for all. */
+export type AllowedHosts = (namespace: string) => readonly string[] | undefined;
+
+type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  /** The first text that is no host. */
+  | { readonly ok: false; readonly invalid: string };
+
+/**
+ * Reads the hosts that access policies of a Namespace may have from its annotation: hosts,
+ * wildcards, or `*`, separated by commas or white space. None without the annotation.
+ */
+export function readAllowedHosts(namespace: {
+  readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+}): Parsed<readonly string[]> {
+  const text = namespace.metadata?.annotations?.[annotation] ?? '';
+  const hosts = text.split(/[\s,]+/).filter((host) => host !== '');
+  const invalid = hosts.find((host) => !isHost(host));
+  return invalid === undefined ? { ok: true, value: hosts } : { ok: false, invalid };
+}
+
+/**
+ * Parses hosts by namespace: `shop=api.example.com`, then `*.shop.example.com` for the same
+ * namespace, then `web=www.example.com`.
+ */
+export function parseHostsByNamespace(
+  entries: readonly string[],
+): Parsed<ReadonlyMap<string, readonly string[]>> {
+  const byNamespace = new Map<string, readonly string[]>();
+  let namespace: string | undefined;
+  for (const entry of entries) {
+    const [first = '', second] = entry.split('=').map((part) => part.trim());
+    const host = second ?? first;
+    if (second !== undefined) namespace = first;
+    if (namespace === undefined || !namespaceForm.test(namespace) || !isHost(host))
+      return { ok: false, invalid: entry };
+    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), host]);
+  }
+  return { ok: true, value: byNamespace };
+}
+
+/** Whether every host that `host` stands for is allowed: `*.a.test` covers `*.b.a.test`. */
+export function isHostAllowed(host: string, allowed: readonly string[]): boolean {
+  return allowed.some((pattern) => {
+    if (pattern === '*' || pattern === host) return true;
+    // One without the wildcard is no subdomain: `*.example.com` does not cover `example.com`.
+    return pattern.startsWith('*.') && host.endsWith(pattern.slice(1));
+  });
+}
+
+const namespaceForm = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
+
+function isHost(text: string): boolean {
+  const { pattern, max } = specFields.hosts.bounds;
+  return text.length <= max && pattern?.test(text) === true;
+}
