@@ -88,14 +88,18 @@ interface KeyUse {
   readonly at: Date;
 }
 
-// Other replicas may have recorded a use meanwhile.
+// Other replicas may have recorded a use meanwhile. They lock the same rows, in an order that the
+// plan determines: rows are skipped whose lock another transaction has.
 const recordUse = statement({})`
-  update api_keys k set last_used_at = i.at
-  from ${batchedInput<KeyUse>({
-    id: column(uuid, ({ keyId }) => keyId),
-    at: column(timestamptz, (use) => use.at),
-  })}
-  where k.id = i.id and (k.last_used_at is null or k.last_used_at <= i.at - interval '1 minute')`;
+  with used as (
+    select k.id, i.at from api_keys k join ${batchedInput<KeyUse>({
+      id: column(uuid, ({ keyId }) => keyId),
+      at: column(timestamptz, (use) => use.at),
+    })} on k.id = i.id
+    where k.last_used_at is null or k.last_used_at <= i.at - interval '1 minute'
+    for no key update of k skip locked
+  )
+  update api_keys k set last_used_at = used.at from used where k.id = used.id`;
 
 const importedRow = { id: uuid, is_new: boolean, has_owner: boolean };
 

@@ -1,6 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
 import { KeyUsage } from '../../src/api-keys/key-usage.ts';
+import { ApiKeyStore } from '../../src/api-keys/store.ts';
+import { connect } from '../../src/db/connection.ts';
 import { administerKeys, checkKey, createKeyOf, startKeyServer } from '../helpers/api-keys.ts';
 
 const logger = createLogger({ level: 'fatal', format: 'json' });
@@ -55,6 +57,21 @@ t.test('a failed write is repeated with the next use', async (t) => {
   usage.record('a', 2_000);
   await usage.flush();
   t.same(written, ['a']);
+});
+
+t.test('a key that another transaction has locked does not hold up the others', async (t) => {
+  const server = await startKeyServer(t);
+  const [locked, free] = [await createKeyOf(server), await createKeyOf(server)];
+  const sql = connect({ databaseUrl: server.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 2 });
+  t.teardown(() => sql.end());
+  const at = new Date(server.clock.nowMs());
+  await sql.begin(async (other) => {
+    await other`select from api_keys where id = ${locked.id} for update`;
+    await new ApiKeyStore(sql).recordUse([locked, free].map(({ id: keyId }) => ({ keyId, at })));
+    t.match(await other`select id, last_used_at from api_keys where last_used_at is not null`, [
+      { id: free.id, last_used_at: at },
+    ]);
+  });
 });
 
 t.test('the last use is stored when the server stops, and does not invalidate the key', async (t) => {
