@@ -4,12 +4,14 @@ import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
+import { createKeyOf } from '../helpers/api-keys.ts';
 import { type Answer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
 import { startMailingServer } from '../helpers/mail-server.ts';
 
 const { server, smtp } = await startMailingServer(t, {
   ...relyingParty,
+  API_KEYS_ENABLED: 'true',
   PASSKEY_MAX_PASSKEYS_PER_USER: '2',
   MAILER_AUTOCONFIRM: 'true',
   MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED: 'true',
@@ -278,7 +280,17 @@ t.test('user renames and removes own passkeys only', async (t) => {
   t.match(await server.call('GET', adminPath, { token: user.accessToken }), { status: 403 });
   t.match(await server.call('GET', adminPath, admin), { status: 200, body: [{ id: passkeyId }] });
   t.match(await server.call('DELETE', `/admin/users/${other.userId}/passkeys/${passkeyId}`, admin), notFound);
-  t.match(await server.call('DELETE', `${adminPath}/${passkeyId}`, admin), { status: 204 });
+  const { key } = await createKeyOf(server, { admin_scopes: ['users:write'] });
+  const setRole = (role: string) =>
+    server.call('PUT', `/admin/users/${user.userId}`, { ...admin, body: { role } });
+  await setRole('supabase_admin');
+  t.match(
+    await server.call('DELETE', `${adminPath}/${passkeyId}`, { token: key }),
+    { status: 403, body: { error_code: 'insufficient_scope' } },
+    'an API key does not weaken the sign-in of administrators',
+  );
+  await setRole('authenticated');
+  t.match(await server.call('DELETE', `${adminPath}/${passkeyId}`, { token: key }), { status: 204 });
   t.match(await server.call('GET', adminPath, admin), { status: 200, text: '[]' });
 });
 
