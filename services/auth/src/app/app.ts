@@ -47,6 +47,7 @@ import { SigningKeySource } from '../keys/key-source.ts';
 import { ColumnCipher, systemRandomness } from '../keys/secrets.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { Limiter } from '../limits/limiter.ts';
+import { AdminKeyLimit } from '../limits/wrong-keys.ts';
 import { createMailer } from '../messages/mailer.ts';
 import { createSmsGateway } from '../messages/sms.ts';
 import { Metrics } from '../metrics.ts';
@@ -191,6 +192,7 @@ export function createContext(
     passwords: new PasswordHasher({ ...settings, cipher, metrics }),
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
     limiter: new Limiter({ store, settings, logger, metrics, nowMs }),
+    adminKeyLimit: new AdminKeyLimit({ settings, metrics, nowMs }),
     keys,
     providers: new ProviderConnections(settings, { store, nowMs }),
     tokens: new TokenCache(),

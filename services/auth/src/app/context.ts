@@ -3,6 +3,7 @@ import type { HookCaller } from '../hooks/caller.ts';
 import type { TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import type { AdminKeyLimit } from '../limits/wrong-keys.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Mailer } from '../messages/mailer.ts';
 import type { SmsGateway } from '../messages/sms.ts';
@@ -17,6 +18,7 @@ export interface Context extends BaseContext {
   readonly passwords: PasswordHasher;
   readonly leakedPasswords: LeakedPasswords;
   readonly limiter: Limiter;
+  readonly adminKeyLimit: AdminKeyLimit;
   readonly keys: SigningKeys;
   readonly providers: ProviderConnections;
   /** Verified access tokens. */

@@ -40,6 +40,14 @@ export function keyStarts({ apiKeyPrefix, apiKeyImportedPrefixes }: KeySettings)
   return [`${apiKeyPrefix}_`, ...apiKeyImportedPrefixes.filter((prefix) => prefix !== anyText)];
 }
 
+/** Values of the headers that may have a key. The settings may name `constructor`. */
+export function readKeyHeaders<T>(
+  headers: Readonly<Record<string, T | undefined>>,
+  names: readonly string[],
+): readonly T[] {
+  return names.flatMap((name) => (Object.hasOwn(headers, name) ? (headers[name] ?? []) : []));
+}
+
 /** Why a key is rejected. */
 export function findKeyProblem(
   { disabled, expiresAtMs, userId, user, networks }: ApiKeyState,

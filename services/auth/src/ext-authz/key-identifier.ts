@@ -2,12 +2,10 @@ import type { JsonObject } from '@tollgate/kit/json';
 import { inTime } from '@tollgate/kit/time';
 import type { ApiKeyCache, ApiKeyState } from '../api-keys/key-cache.ts';
 import { type KeyUsage, usePrecisionMs } from '../api-keys/key-usage.ts';
-import type { Bucket } from '../config/quotas.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
-import { InstanceBuckets } from '../limits/instance-buckets.ts';
 import type { LimitOverride } from '../limits/limit-override.ts';
-import { limits } from '../limits/table.ts';
+import { WrongKeys } from '../limits/wrong-keys.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
 import { noHeaders, type WantedHeaders } from './codec.ts';
@@ -17,10 +15,10 @@ import { KnownCaller } from './identity-headers.ts';
 import {
   findKeyProblem,
   isKeyToken,
-  type KeySettings,
   keyIdentity,
   keyStarts,
   mayExist,
+  readKeyHeaders,
 } from './key-caller.ts';
 import type { KeyMetrics } from './observability.ts';
 
@@ -33,11 +31,7 @@ export interface KeyContext {
   readonly usage: Pick<KeyUsage, 'record'>;
   /** Undefined if metrics are off. */
   readonly metrics: KeyMetrics | undefined;
-  readonly settings: KeySettings &
-    Pick<
-      Settings,
-      'extAuthzApiKeyHeaders' | 'trustedProxies' | 'rateLimitApiKeys' | 'rateLimitUnknownClients'
-    >;
+  readonly settings: Settings;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
 }
@@ -68,8 +62,6 @@ interface CreatedCaller {
   nextUseMs: number;
 }
 
-/** The limit of wrong keys. */
-const unknownKey = 'unknown_api_key';
 /** Share of the proxy's timeout that is spent on the database; the rest is for the response. */
 const timeoutShare = 0.8;
 
@@ -93,7 +85,7 @@ export class KeyIdentifier {
     this.#starts = keyStarts(settings);
     this.#inHeader = settings.extAuthzApiKeyHeaders;
     this.#inBearer = [...settings.extAuthzApiKeyHeaders, 'authorization'];
-    this.#wrongKeys = new WrongKeys(context, this.#addresses);
+    this.#wrongKeys = new WrongKeys(settings);
   }
 
   /** Headers that may have a key, also in a form that is not accepted. */
@@ -113,7 +105,7 @@ export class KeyIdentifier {
   ): Caller | Promise<Caller> | undefined {
     const isBearer = bearer !== undefined && 'token' in bearer && isKeyToken(bearer.token, this.#starts);
     // A header that is sent twice has both values, which is no key.
-    const apiKeys = this.#inHeader.flatMap((name) => request.headers[name] ?? []);
+    const apiKeys = readKeyHeaders(request.headers, this.#inHeader);
     if (!isBearer && apiKeys.length === 0) return undefined;
     // Servers disagree on which of several credentials counts.
     if (apiKeys.length + (bearer === undefined ? 0 : 1) > 1)
@@ -132,10 +124,19 @@ export class KeyIdentifier {
     // Other users of the address keep their access: keys in use are known. Reading the state of a
     // key that was revoked removes it.
     if (cache.has(sent.key)) return this.#read(sent, request, check);
-    const retryAfterMs = this.#wrongKeys.retryAfterMs(request);
-    if (retryAfterMs > 0) return deny(overLimit(Math.ceil(retryAfterMs / 1000)), sent.credentials);
+    const retryAfterMs = this.#wrongKeys.retryAfterMs(this.#client(request), this.#context.nowMs());
+    if (retryAfterMs > 0) {
+      this.#context.metrics?.wrong.inc({ result: 'limited' });
+      return deny(overLimit(Math.ceil(retryAfterMs / 1000)), sent.credentials);
+    }
     if (known === 'unknown' || !mayExist(sent.key, settings)) return this.#denyWrong(sent, request);
     return this.#read(sent, request, check);
+  }
+
+  /** Undefined for clients that cannot be distinguished. */
+  #client(request: Credentials): string | undefined {
+    const address = this.#addresses.find(request);
+    return address === unknownAddress || this.#addresses.isHidden(request) ? undefined : address;
   }
 
   async #read(sent: SentKey, request: Credentials, check: Check): Promise<Caller> {
@@ -153,7 +154,8 @@ export class KeyIdentifier {
   }
 
   #denyWrong({ credentials }: SentKey, request: Credentials): Caller {
-    this.#wrongKeys.count(request);
+    this.#wrongKeys.count(this.#client(request), this.#context.nowMs());
+    this.#context.metrics?.wrong.inc({ result: 'rejected' });
     return deny(invalidToken('invalid_api_key'), credentials);
   }
 
@@ -189,50 +191,6 @@ export class KeyIdentifier {
     const created = { mapping, credentials, caller, nextUseMs: 0 };
     this.#callers.set(state, created);
     return created;
-  }
-}
-
-/** Limits wrong keys of an address, in the memory of each replica. */
-class WrongKeys {
-  readonly #context: KeyContext;
-  readonly #addresses: ClientAddresses;
-  readonly #buckets = new InstanceBuckets<string>();
-  readonly #ofAddress: Bucket;
-  /** Clients that cannot be distinguished share it. Undefined: no limit. */
-  readonly #shared: Bucket | undefined;
-
-  constructor(context: KeyContext, addresses: ClientAddresses) {
-    const { rateLimitUnknownClients: factor } = context.settings;
-    const bucket = limits[unknownKey].quota(context.settings);
-    const { size, refillEveryMs } = bucket;
-    this.#context = context;
-    this.#addresses = addresses;
-    this.#ofAddress = bucket;
-    this.#shared =
-      factor === 0 ? undefined : { ...bucket, size: size * factor, refillEveryMs: refillEveryMs / factor };
-  }
-
-  /** 0 unless the address has sent too many wrong keys. */
-  retryAfterMs(request: Credentials): number {
-    const { name, bucket } = this.#find(request);
-    if (bucket === undefined || !this.#buckets.isFull(name, bucket, this.#context.nowMs())) return 0;
-    this.#context.metrics?.wrong.inc({ result: 'limited' });
-    return bucket.refillEveryMs;
-  }
-
-  count(request: Credentials): void {
-    const { name, bucket } = this.#find(request);
-    if (bucket !== undefined) this.#buckets.take(name, bucket, this.#context.nowMs());
-    this.#context.metrics?.wrong.inc({ result: 'rejected' });
-  }
-
-  #find(request: Credentials): { readonly name: string; readonly bucket: Bucket | undefined } {
-    if (this.#context.settings.rateLimitApiKeys === 0) return { name: '', bucket: undefined };
-    const address = this.#addresses.find(request);
-    const isKnown = address !== unknownAddress && !this.#addresses.isHidden(request);
-    return isKnown
-      ? { name: address, bucket: this.#ofAddress }
-      : { name: unknownAddress, bucket: this.#shared };
   }
 }
 

@@ -228,7 +228,9 @@ export const guessKinds = Object.keys(limits)
 
 /** Labels of the metric of refused requests. Limits of messages and guesses have their own. */
 export const refusals = Object.entries<Limit>(limits)
-  .filter(([, { counts, quota }]) => typeof quota === 'function' && counts === 'requests')
+  .filter(
+    ([, { by, counts, quota }]) => typeof quota === 'function' && (counts === 'requests' || by === 'address'),
+  )
   .flatMap(([limiter, { by }]) =>
     by === 'client' ? ['client', 'instance'].map((key) => ({ limiter, key })) : [{ limiter, key: by }],
   );

@@ -5,6 +5,7 @@ import { requiredScope } from '../../src/app/admin-access.ts';
 import { operations } from '../../src/app/operations.ts';
 import { adminScopes, hasScope } from '../../src/sessions/admin-scopes.ts';
 import { adminToken } from '../helpers/admin.ts';
+import { checkKey } from '../helpers/api-keys.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 const token = adminToken({ email: 'root@example.com' });
@@ -268,6 +269,45 @@ t.test('a key that ended, or is used from elsewhere, is rejected at once', async
   t.same(await status(expiring), [200, undefined]);
   server.clock.advance(60_000);
   t.same(await status(expiring), [401, 'api_key_expired']);
+});
+
+t.test('wrong keys count against the address, and keys that were right before are accepted', async (t) => {
+  const server = await startAuthServer(t, {
+    API_KEYS_ENABLED: 'true',
+    RATE_LIMIT_API_KEYS: '3',
+    RATE_LIMIT_HEADER: 'x-client',
+  });
+  const [used, unused] = [await newKey(server, ['users:read']), await newKey(server, ['users:read'])];
+  const call = (key: string, client = 'a') =>
+    server.call('GET', '/admin/users', { token: key, headers: { 'x-client': client } });
+  t.match(await call(used.key), { status: 200 });
+  const wrong = (letter: string) => `tgk_${letter.repeat(49)}`;
+  for (const letter of ['a', 'b', 'c']) t.match(await call(wrong(letter)), { status: 401 }, letter);
+  const limited = { status: 429, body: { error_code: 'over_request_rate_limit' } };
+  const refused = await call(wrong('d'));
+  t.match(refused, limited);
+  t.equal(refused.headers.get('retry-after'), '20');
+  t.match(await call(unused.key), limited, 'no other key is read');
+  t.match(await call(unused.key, 'b'), { status: 200 }, 'another client');
+  t.match(await call(used.key), { status: 200 });
+  t.match(await server.call('GET', '/admin/users', { token }), { status: 200 });
+  server.clock.advance(20_000);
+  t.match(await call(wrong('e')), { status: 401 }, 'one more after a while');
+});
+
+t.test('headers for keys may have any name', async (t) => {
+  const server = await startAuthServer(t, {
+    API_KEYS_ENABLED: 'true',
+    EXT_AUTHZ_API_KEY_HEADERS: 'constructor,x-key',
+  });
+  const { accessToken } = await signUp(server);
+  t.match(await server.call('GET', '/admin/users', { token }), { status: 200 });
+  t.match(await checkKey(server, { authorization: `Bearer ${accessToken}` }), { status: 200 });
+  const { key } = await newKey(server, ['users:read']);
+  for (const name of ['constructor', 'x-key']) {
+    t.match(await checkKey(server, { [name]: key }), { status: 200 }, name);
+    t.match(await server.call('GET', '/admin/users', { headers: { [name]: key } }), { status: 200 }, name);
+  }
 });
 
 t.test('a key with keys:verify learns name and admin scopes of a key, for the counter API', async (t) => {

@@ -9,6 +9,7 @@ import { TokenCache } from '../../src/keys/jwt.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Limiter } from '../../src/limits/limiter.ts';
+import { AdminKeyLimit } from '../../src/limits/wrong-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { LeakedPasswords } from '../../src/passwords/leaked-passwords.ts';
 import { PasswordHasher } from '../../src/passwords/passwords.ts';
@@ -94,6 +95,7 @@ export async function countingServices(
     passwords: new CountedHasher({ concurrency: 1 }),
     leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),
     limiter: new Limiter({ store, settings, logger, metrics, nowMs: Date.now }),
+    adminKeyLimit: new AdminKeyLimit({ settings, metrics, nowMs: Date.now }),
     mailer: {
       async send() {
         work.mails++;
