@@ -158,6 +158,7 @@ export interface IdentityState {
 /** An organization as a member sees it. */
 interface OrganizationState {
   readonly id: string;
+  readonly slug: string;
   /** The role of the member. */
   readonly role: string;
   readonly plan: string | undefined;
@@ -176,11 +177,17 @@ const userState = {
   banned_until: timestamptz.orNull,
 };
 const sessionState = { session_id: uuid, created_at: timestamptz.orNull, not_after: timestamptz.orNull };
-const organizationState = { org_id: uuid, org_role: text, org_plan: text.orNull, org_limit: json.orNull };
+const organizationState = {
+  org_id: uuid,
+  org_slug: text,
+  org_role: text,
+  org_plan: text.orNull,
+  org_limit: json.orNull,
+};
 
 const findStates = statement({}, userState, sessionState, organizationState)`
   select u.role, u.raw_app_meta_data, u.is_anonymous, u.banned_until, s.id as session_id, s.created_at, s.not_after,
-    o.org_id, o.org_role, o.org_plan, o.org_limit
+    o.org_id, o.org_slug, o.org_role, o.org_plan, o.org_limit
   from ${batchedInput<IdentityKey>({
     user_id: column(uuid, ({ userId }) => userId),
     session_id: column(uuid.orNull, ({ sessionId }) => sessionId ?? null),
@@ -195,7 +202,7 @@ const findStates = statement({}, userState, sessionState, organizationState)`
     where id = i.session_id and user_id is not distinct from i.user_id offset 0
   ) s on true
   left join lateral (
-    select o.id as org_id, m.role as org_role, o.plan as org_plan, o.rate_limit as org_limit
+    select o.id as org_id, o.slug as org_slug, m.role as org_role, o.plan as org_plan, o.rate_limit as org_limit
     from organization_members m join organizations o on o.id = m.organization_id
     where m.organization_id = i.org_id and m.user_id = i.user_id offset 0
   ) o on true
@@ -231,6 +238,6 @@ function toState(r: StatementRow<typeof findStates>): IdentityState | undefined 
 
 function toOrganization(r: StatementRow<typeof findStates>): OrganizationState | undefined {
   if (r.org_id === null) return undefined;
-  const { org_id: id, org_role: role, org_plan: plan, org_limit: limit } = r;
-  return { id, role, plan: plan ?? undefined, limit: limit === null ? undefined : toObject(limit) };
+  const { org_id: id, org_slug: slug, org_role: role, org_plan: plan, org_limit: limit } = r;
+  return { id, slug, role, plan: plan ?? undefined, limit: limit === null ? undefined : toObject(limit) };
 }

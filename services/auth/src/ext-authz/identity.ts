@@ -264,7 +264,7 @@ export class CallerIdentifier {
     const { settings } = this.#context;
     const { role, appMetadata, isAnonymous, organization } = stored ?? claimedValues(token);
     const isService = userId === undefined && settings.jwtAdminRoles.includes(role);
-    const values = { claims, stored };
+    const values = { claims, stored, hasOrganizations: settings.organizationsEnabled };
     const read = (name: Parameters<typeof readAttribute>[1]) => readAttribute(mapping, name, values);
     const storedPlan = parsePlan(appMetadata) ?? organization?.plan;
     // The claims of a former member must not count.
@@ -340,14 +340,13 @@ function parseUuidClaim(claim: unknown): string | undefined | null {
 }
 
 /** The values as of when the token was issued, which has no plan and limit of an organization. */
-function claimedValues({ claims, orgId }: Pick<Token, 'claims' | 'orgId'>): StoredValues {
-  const { role, app_metadata: appMetadata, is_anonymous: isAnonymous, org_role: orgRole } = claims;
+function claimedValues({ claims, orgId: id }: Pick<Token, 'claims' | 'orgId'>): StoredValues {
+  const { app_metadata: appMetadata, is_anonymous: isAnonymous } = claims;
+  const text = (name: string) => (typeof claims[name] === 'string' ? claims[name] : '');
+  const organization = { role: text('org_role'), slug: text('org_slug'), plan: undefined, limit: undefined };
   return {
-    organization:
-      orgId === undefined
-        ? undefined
-        : { id: orgId, role: typeof orgRole === 'string' ? orgRole : '', plan: undefined, limit: undefined },
-    role: typeof role === 'string' ? role : '',
+    organization: id === undefined ? undefined : { id, ...organization },
+    role: text('role'),
     appMetadata: isJsonObject(appMetadata) ? appMetadata : {},
     isAnonymous: isAnonymous === true,
   };

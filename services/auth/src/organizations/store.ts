@@ -242,7 +242,8 @@ export class OrganizationStore {
       if (isUniqueViolation(error)) return false;
       throw error;
     }
-    if (organization.plan !== before.plan || !isDeepStrictEqual(organization.limit, before.limit))
+    const { slug, plan, limit } = organization;
+    if (slug !== before.slug || plan !== before.plan || !isDeepStrictEqual(limit, before.limit))
       await this.#notify(organization.id);
     return true;
   }

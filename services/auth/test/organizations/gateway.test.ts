@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject } from '@tollgate/kit/json';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startRateLimitService } from '@tollgate/testkit/services';
@@ -5,6 +7,7 @@ import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+import { startHookServer } from '../helpers/hook-server.ts';
 import {
   activate,
   createOrganization,
@@ -81,6 +84,59 @@ t.test('what changes in an organization is in force on all replicas', async (t) 
   await awaitBoth('a new membership', { org: id, plan: 'pro' });
   await administer('DELETE', '');
   await awaitBoth('the end of the organization', { status: 200, org: null, role: null, plan: 'free' });
+});
+
+t.test('own attributes of the organization are those of the database, not of the token', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('routes.yaml', 'claims: { tenant: org_slug, tenant_id: org_id, tenant_role: org_role }\n');
+  const variables = { ...stale, EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml` };
+  const one = await startAuthServer(t, variables);
+  const other = await startAuthServer(t, { ...variables, DB_DATABASE_URL: one.databaseUrl });
+  const [ada, bob] = [await signUpAs(one, 'ada'), await signUpAs(one, 'bob')];
+  const id = await createOrganization(one, ada, { name: 'Acme', slug: 'acme' });
+  await putMember(one, id, { user: bob });
+  const member = await activate(one, bob, id);
+  const awaitBoth = async (what: string, wanted: readonly (string | null)[]) => {
+    for (const { extAuthz } of [one, other])
+      await awaitUntil(
+        async () => {
+          const { headers } = await fetch(`http://127.0.0.1:${extAuthz.http}/cart`, {
+            headers: { authorization: `Bearer ${member.accessToken}` },
+          });
+          const read = ['tenant', 'tenant-id', 'tenant-role'].map((name) => headers.get(`x-auth-${name}`));
+          return isDeepStrictEqual(read, wanted);
+        },
+        { what },
+      );
+    t.pass(what);
+  };
+  const own = { token: ada.accessToken };
+  await awaitBoth('a member', ['acme', id, 'member']);
+  await one.call('PATCH', `/organizations/${id}`, { ...own, body: { slug: 'umbrella' } });
+  await awaitBoth('another slug', ['umbrella', id, 'member']);
+  await one.call('PATCH', `/organizations/${id}/members/${bob.userId}`, { ...own, body: { role: 'admin' } });
+  await awaitBoth('another role', ['umbrella', id, 'admin']);
+  await one.call('DELETE', `/organizations/${id}/members/${bob.userId}`, own);
+  await awaitBoth('a former member', [null, null, null]);
+});
+
+t.test('without organizations, an own attribute may be the claim of a token hook', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('routes.yaml', 'claims: { tenant: org_slug }\n');
+  const hook = await startHookServer(t);
+  hook.answer((event) => {
+    const claims = event.claims as JsonObject; // the event of this hook has claims
+    return { body: { claims: { ...claims, org_slug: 'acme' } } };
+  });
+  const server = await startAuthServer(t, {
+    ...hook.variables('CUSTOM_ACCESS_TOKEN'),
+    EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml`,
+  });
+  const { accessToken } = await signUpAs(server, 'ada');
+  const { headers } = await fetch(`http://127.0.0.1:${server.extAuthz.http}/cart`, {
+    headers: { authorization: `Bearer ${accessToken}` },
+  });
+  t.equal(headers.get('x-auth-tenant'), 'acme');
 });
 
 t.test('a token is about the organization for which it was issued', async (t) => {
