@@ -60,7 +60,9 @@ export interface AuthorizerContext extends AuthzContext {
   /** The rules in force, read for each request. */
   readonly rules: { readonly current: RouteRules };
   /** Undefined: no policies. Without a current one, none has arrived yet, and checks are denied. */
-  readonly policies: { readonly current: PolicyTable | undefined } | undefined;
+  readonly policies:
+    | { readonly current: PolicyTable | undefined; see(name: string | undefined): void }
+    | undefined;
   /** Undefined: no limits. */
   readonly rateLimiter: Pick<RateLimiter, 'check'> | undefined;
 }
@@ -98,6 +100,7 @@ export class Authorizer {
       const match = matchRequest(rules, request, policies?.current);
       if (!match.ok) return this.#refuse(match, request);
       const { matched } = match;
+      if (policies !== undefined) for (const { policy } of matched) policies.see(policy.name);
       const denial = findFixedDenial(matched);
       if (denial !== undefined) return denial;
       const caller = this.#identifier.identify(request, rules.claims, timeoutMs);

@@ -1,6 +1,11 @@
 import { AdsClient } from '@tollgate/ads-client/client';
 import type { ResourceSet } from '@tollgate/ads-client/messages';
-import { type ApplyResult, type ResourceSubscriber, runAbortable } from '@tollgate/ads-client/subscription';
+import {
+  type ApplyResult,
+  type NodeReport,
+  type ResourceSubscriber,
+  runAbortable,
+} from '@tollgate/ads-client/subscription';
 import type { HealthComponent } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import type { TlsMetrics } from '@tollgate/kit/metrics';
@@ -10,6 +15,7 @@ import { policySettings } from '../config/policies.ts';
 import type { Settings } from '../config/settings.ts';
 import type { PolicyMetrics } from './observability.ts';
 import { compileSet, emptySet, type PolicySet } from './policy-set.ts';
+import { SeenPolicies } from './seen-policies.ts';
 
 interface PolicySourceOptions {
   readonly settings: Pick<
@@ -29,10 +35,15 @@ interface PolicySourceOptions {
   /** Both are undefined if metrics are off. */
   readonly metrics: PolicyMetrics | undefined;
   readonly tlsMetrics: TlsMetrics | undefined;
+  /** Interval at which policies that checks had are reported; default ten seconds. */
+  readonly reportIntervalMs?: number;
 }
 
 /** The pauses between streams: those of the limiter by default. */
 const backoff = { connectRetryMs: 3_000, initialMs: 10_000, maxMs: 60_000, jitter: 0.5 };
+
+/** Field of the metadata of the node with the names of policies that checks had. */
+const seenPoliciesKey = 'policies_seen';
 
 /** Largest accepted set: 100,000 policies have about 50 MB. */
 const maxMessageBytes = 64 * 1024 * 1024;
@@ -55,7 +66,8 @@ export class PolicySource {
     return source;
   }
 
-  private constructor({ settings, logger, health, metrics, tlsMetrics }: PolicySourceOptions) {
+  private constructor(options: PolicySourceOptions) {
+    const { settings, logger, health, metrics, tlsMetrics, reportIntervalMs = 10_000 } = options;
     const { extAuthzPolicyServerToken: token } = settings;
     this.#logger = logger;
     this.#subscriber = new PolicySubscriber({ logger, health, metrics });
@@ -76,7 +88,7 @@ export class PolicySource {
             }
           : undefined,
         backoff,
-        reportIntervalMs: 0,
+        reportIntervalMs,
         maxMessageSetting: policySettings.extAuthzPolicyServer.env,
       },
       {
@@ -90,6 +102,11 @@ export class PolicySource {
   /** Undefined until a first set was accepted. */
   get current(): PolicyTable | undefined {
     return this.#subscriber.table;
+  }
+
+  /** Records that a check of a gateway had this policy. */
+  see(name: string | undefined): void {
+    this.#subscriber.seen.add(name);
   }
 
   /** Does not wait for policies: checks are denied until there are some. */
@@ -111,6 +128,7 @@ type SubscriberOptions = Pick<PolicySourceOptions, 'logger' | 'health' | 'metric
 class PolicySubscriber implements ResourceSubscriber {
   readonly typeName: string = AccessConfigSchema.typeName;
   readonly #options: SubscriberOptions;
+  readonly seen: SeenPolicies = new SeenPolicies();
   #set: PolicySet = emptySet;
   table: PolicyTable | undefined;
 
@@ -124,6 +142,7 @@ class PolicySubscriber implements ResourceSubscriber {
     const { set, rejected } = result;
     this.#set = set;
     this.table = set.table;
+    this.seen.retain(new Set([...set.policies.values()].map(({ name }) => name)));
     const { logger, health, metrics } = this.#options;
     health.set(true);
     metrics?.setRejected(rejected.length);
@@ -132,6 +151,15 @@ class PolicySubscriber implements ResourceSubscriber {
     // The others are in force nevertheless. The server has to see which ones are not.
     const problem = rejected.flatMap(({ problems }) => problems).join('\n');
     return rejected.length === 0 ? { ok: true } : { ok: false, problem };
+  }
+
+  onStream(): void {
+    this.seen.startStream();
+  }
+
+  async collectReport(): Promise<NodeReport | undefined> {
+    const names = this.seen.collect();
+    return names && { metadata: { [seenPoliciesKey]: [...names] }, sent: () => this.seen.sent(names) };
   }
 
   onAnswer(accepted: boolean): void {

@@ -1,8 +1,15 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
+import { createInvalidPolicy } from '@tollgate/policies/compile/compile';
+import { type NamedPolicy, PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import { Authorizer, type AuthzDecision, type AuthzRequest } from '../../src/ext-authz/decision.ts';
+import {
+  Authorizer,
+  type AuthorizerContext,
+  type AuthzDecision,
+  type AuthzRequest,
+} from '../../src/ext-authz/decision.ts';
 import type { IdentityCache, IdentityState } from '../../src/ext-authz/identity-cache.ts';
 import type { LimitedCheck, RateLimiter, RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
@@ -69,6 +76,7 @@ interface Options {
   readonly sessionInactivityTimeoutMs?: number;
   readonly rules?: { readonly current: RouteRules };
   readonly rateLimiter?: Pick<RateLimiter, 'check'>;
+  readonly policies?: NonNullable<AuthorizerContext['policies']>;
 }
 
 /** An authorizer and its log. */
@@ -81,7 +89,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
   });
   const authorizer = new Authorizer({
     rules: more.rules ?? { current: rules },
-    policies: undefined,
+    policies: more.policies,
     tokens: new TokenCache(),
     issuers: undefined,
     keys,
@@ -547,4 +555,16 @@ t.test('a reload during a check has no part in it', async (t) => {
   });
   await ask('/cart', bearer());
   t.match(checks, [{ domain: 'user_id', limits: [{ keys: ['user_id'] }] }]);
+});
+
+t.test('policies that a check had are seen, also the ones that deny it', async (t) => {
+  const denying = (name: string, hosts: readonly string[]): NamedPolicy => ({
+    ...{ name, createdMs: 0, hosts, policy: createInvalidPolicy(name) },
+  });
+  const current = new PolicyTable([denying('shop/a', ['a.test']), denying('shop/b', ['b.test'])]);
+  const seen: (string | undefined)[] = [];
+  const { ask } = startAuthorizer({ policies: { current, see: (name) => void seen.push(name) } });
+  t.equal(outcome(ask('/', bearer())), '503 policy_invalid');
+  t.equal(outcome(ask('/', bearer(), { host: 'c.test' })), 'allowed', 'without a policy');
+  t.same(seen, ['shop/a', undefined]);
 });
