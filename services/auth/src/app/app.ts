@@ -33,7 +33,7 @@ import {
 } from '../ext-authz/observability.ts';
 import { PolicySource } from '../ext-authz/policy-source.ts';
 import { RateLimiter } from '../ext-authz/rate-limiter.ts';
-import { defaultRules } from '../ext-authz/route-rules.ts';
+import { createDefaultRules, toDefaultAccess } from '../ext-authz/route-rules.ts';
 import { logRuleWarnings, RulesFile } from '../ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from '../ext-authz/server.ts';
 import { HookCaller } from '../hooks/caller.ts';
@@ -260,6 +260,7 @@ async function createExtAuthz(
   const canLimit = settings.extAuthzRateLimitAddress !== '';
   const { oauthServerEnabled: hasClients } = settings;
   const issuers = createIssuers(context, registry);
+  const defaultAccess = toDefaultAccess(settings.extAuthzDefaultAccess);
   const rulesFile =
     settings.extAuthzRoutesFile === ''
       ? undefined
@@ -270,11 +271,12 @@ async function createExtAuthz(
           hasApiKeys: settings.apiKeysEnabled,
           tokenIssuer: tokenIssuer(settings),
           hasOrganizations: settings.organizationsEnabled,
+          defaultAccess,
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
           onRules: (loaded) => issuers.replace(trustIssuers(loaded.issuers, settings)),
         });
-  const rules = rulesFile ?? { current: defaultRules };
-  if (rulesFile === undefined) logRuleWarnings(defaultRules, { logger, canLimit, hasClients });
+  const rules = rulesFile ?? { current: createDefaultRules(defaultAccess) };
+  if (rulesFile === undefined) logRuleWarnings(rules.current, { logger, canLimit, hasClients });
   const usage =
     caches?.apiKeys && new KeyUsage({ store: context.store.apiKeys, schedule: scheduleByTimer, logger });
   const rateLimiter = canLimit

@@ -3,11 +3,12 @@ import type { PolicyRule } from '@tollgate/policies/compile/compile';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { matchRequest } from '../ext-authz/match-request.ts';
 import {
-  defaultRules,
+  createDefaultRules,
   hasLimits,
   type RoutePath,
   type RouteRules,
   routeRuleWarnings,
+  toDefaultAccess,
 } from '../ext-authz/route-rules.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
 import type { Command } from './arguments.ts';
@@ -42,13 +43,15 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
   const canLimit = address !== '';
   const hasOrganizations = settings?.organizationsEnabled ?? true;
   const hasClients = settings?.oauthServerEnabled ?? true;
+  const defaultAccess = toDefaultAccess(settings?.extAuthzDefaultAccess ?? '');
   const loaded =
     file === ''
-      ? { ok: true as const, rules: defaultRules }
+      ? { ok: true as const, rules: createDefaultRules(defaultAccess) }
       : await loadRouteRules(file, {
           canLimit,
           hasOrganizations,
           hasClients,
+          defaultAccess,
           hasApiKeys: settings?.apiKeysEnabled ?? true,
         });
   if (!loaded.ok) {

@@ -65,6 +65,13 @@ export const extAuthzSettings = {
     default: '',
     doc: 'YAML file with route rules. Reloaded when it changes. Empty: every path requires a signed-in user.',
   }),
+  extAuthzDefaultAccess: text({
+    ...svc('EXT_AUTHZ_DEFAULT_ACCESS'),
+    group,
+    default: '',
+    matches: { pattern: /^(?:|authenticated|public|denied)$/, form: 'authenticated, public or denied' },
+    doc: 'Access to hosts and routes without an access policy, where no route of the routes file matches: `authenticated`, `public` or `denied`. It replaces `default` of the routes file, which must not contradict it. Empty: `default` of the routes file, else `authenticated`.',
+  }),
   extAuthzIssuerPrivateHosts: hostList({
     ...svc('EXT_AUTHZ_ISSUER_PRIVATE_HOSTS'),
     group,

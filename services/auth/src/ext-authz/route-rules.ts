@@ -117,14 +117,28 @@ export function compileRoutes(
   return { name: undefined, limitDomain, rules, fallback: { ...fallback, label: undefined }, headers: [] };
 }
 
-/** The rules without a file: every path requires a user who is signed in. */
-export const defaultRules: RouteRules = {
-  routes: [],
-  policy: compileRoutes([], { access: authenticated, limits: [] }, undefined),
-  claims: emptyMapping,
-  issuers: [],
-  addedAttributes: [],
+/** Values of SVC_EXT_AUTHZ_DEFAULT_ACCESS. */
+const defaultAccesses: Readonly<Record<string, Access>> = {
+  authenticated,
+  public: { type: 'Public' },
+  denied: { type: 'Denied' },
 };
+
+/** The access of a setting; undefined if it is empty. */
+export const toDefaultAccess = (setting: string): Access | undefined => defaultAccesses[setting];
+
+/** The rules without a file: by default, every path requires a user who is signed in. */
+export function createDefaultRules(access: Access = authenticated): RouteRules {
+  return {
+    routes: [],
+    policy: compileRoutes([], { access, limits: [] }, undefined),
+    claims: emptyMapping,
+    issuers: [],
+    addedAttributes: [],
+  };
+}
+
+export const defaultRules: RouteRules = createDefaultRules();
 
 /** All rules, the fallback last. */
 function allRules({ routes, policy }: Pick<RouteRules, 'routes' | 'policy'>): readonly PolicyRule[] {

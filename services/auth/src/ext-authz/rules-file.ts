@@ -36,6 +36,8 @@ const maxBytes = 1024 * 1024;
 const maxProblems = 20;
 
 interface ParseOptions {
+  /** Default access of the settings. Undefined: `default` of the file, else signed-in callers. */
+  readonly defaultAccess?: Access | undefined;
   /** Whether the OAuth server issues tokens to machine clients. Default false. */
   readonly hasClients?: boolean;
   /** Whether users have organizations. Default false: limits by `org_id` are rejected. */
@@ -236,6 +238,7 @@ function readRules(
   {
     reader,
     report,
+    defaultAccess,
     hasOrganizations = false,
     hasClients = false,
     hasApiKeys = false,
@@ -267,7 +270,13 @@ function readRules(
     .flatMap((item) => readRoute(item, { limit, limits, reader, report }) ?? []);
   reportUnreachable(routes, report);
   const type = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
-  const access = type === undefined || type === 'authenticated' ? authenticated : { type: accessTypes[type] };
+  const ofFile = type === undefined || type === 'authenticated' ? authenticated : { type: accessTypes[type] };
+  const access = defaultAccess ?? ofFile;
+  if (fields.default !== undefined && access.type !== ofFile.type)
+    report(
+      fields.default.position,
+      `contradicts ${extAuthzSettings.extAuthzDefaultAccess.env}: remove default, or unset that`,
+    );
   const policy = compileRoutes(routes, { access, limits: limit }, limitDomain);
   if (fields.limit_domain !== undefined && !hasLimits({ routes, policy }))
     report(fields.limit_domain.position, 'limit_domain has no effect without limit; remove it, or add limit');

@@ -144,6 +144,21 @@ t.test('conditions on callers, headers and query parameters are checked', async 
   t.equal(await check('/health', {}, 'other.example.com'), '401 no_authorization', 'must be signed in');
 });
 
+t.test('hosts without a policy have the access of SVC_EXT_AUTHZ_DEFAULT_ACCESS', async (t) => {
+  const policy = orders.replace('127.0.0.1', 'a.test');
+  const expected = { authenticated: '401 no_authorization', public: 'allowed', denied: '403 route_denied' };
+  for (const [access, answer] of Object.entries(expected)) {
+    const { server } = await startPlatform(t, policy, { EXT_AUTHZ_DEFAULT_ACCESS: access });
+    const client = connectAuthz(t, server.extAuthz.grpc);
+    const check = async (host: string) => {
+      const { httpStatus, body } = summary(await client.check({ method: 'GET', path: '/', host }));
+      return httpStatus === undefined ? 'allowed' : `${httpStatus} ${codeOf(body)}`;
+    };
+    await awaitUntil(async () => (await check('a.test')) === '401 no_authorization', { what: 'the policy' });
+    t.equal(await check('b.test'), answer);
+  }
+});
+
 t.test('a limiter that does not know the policy has failed', async (t) => {
   const other = makeTextFolder(t);
   other.write('policies.yaml', orders.replace('name: orders', 'name: other'));

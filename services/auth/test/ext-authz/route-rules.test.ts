@@ -6,10 +6,12 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { matchRequest } from '../../src/ext-authz/match-request.ts';
 import {
+  createDefaultRules,
   defaultRules,
   limitAttributes,
   type RouteRules,
   routeRuleWarnings,
+  toDefaultAccess,
 } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules, RulesFile } from '../../src/ext-authz/rules-file.ts';
 
@@ -115,6 +117,24 @@ t.test('rules have requirements', async (t) => {
     t.same((await rulesOf(t, `default: ${written}`)).policy.fallback.access, { type: expected });
   t.same(await rulesOf(t, '{"routes": []}'), defaultRules, 'JSON is YAML');
   t.same(access, defaultRules.policy.fallback.access);
+});
+
+t.test('SVC_EXT_AUTHZ_DEFAULT_ACCESS is the default of a file, which must not contradict it', async (t) => {
+  const load = async (text: string, setting: string) => {
+    const file = join(folderOf(t), 'routes.yaml');
+    writeFileSync(file, text);
+    const loaded = await loadRouteRules(file, { defaultAccess: toDefaultAccess(setting) });
+    return loaded.ok ? loaded.rules.policy.fallback.access.type : loaded.problems[0]?.replace(file, '');
+  };
+  t.equal(await load('routes: []', 'denied'), 'Denied');
+  t.equal(await load('routes: []', 'public'), 'Public');
+  t.equal(await load('default: deny', 'denied'), 'Denied');
+  t.equal(await load('default: deny', ''), 'Denied');
+  const problem = ':1:10: contradicts SVC_EXT_AUTHZ_DEFAULT_ACCESS: remove default, or unset that';
+  t.equal(await load('default: public', 'denied'), problem);
+  t.equal(await load('default: public', 'authenticated'), problem);
+  t.equal(createDefaultRules(toDefaultAccess('denied')).policy.fallback.access.type, 'Denied');
+  t.same(createDefaultRules(toDefaultAccess('')), defaultRules);
 });
 
 t.test('a path whose parameters would bypass a rule is rejected', async (t) => {
