@@ -8,7 +8,10 @@ import { chartCases, helmIsMissing, parseManifests, renderChart } from './suppor
 import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
 /** Kinds without definitions in this API server. */
-const thirdParty = new Set(['Certificate', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor']);
+const thirdParty = new Set([
+  ...['AuthorizationPolicy', 'Certificate', 'HTTPRoute', 'PrometheusRule', 'ReferenceGrant'],
+  ...['SecurityPolicy', 'ServiceMonitor'],
+]);
 
 helmIsMissing();
 kubeSuite(t, 'an API server accepts rendered charts', async (t, kube) => {

@@ -71,5 +71,23 @@ line each.
 {{ .prefix }}httpRoute.parentRefs, such as [{name: gateway, namespace: envoy-gateway-system}]
 {{- end }}
 {{- end }}
+{{- $answers := include "auth.answersEnvoy" . -}}
+{{- range $name := list "gateways" "policies" }}
+{{- $used := eq $name "gateways" | ternary $values.gateways $values.policies.enabled -}}
+{{- if and $used (not $answers) }}
+{{ $.prefix }}settings.SVC_EXT_AUTHZ_ENABLED is false: remove it, or {{ $.prefix }}{{ $name }}
+{{- end }}
+{{- end }}
+{{- $addresses := list }}
+{{- range $values.gateways }}
+{{- $gateway := printf "%s/%s" .namespace .name }}
+{{- if has $gateway $addresses }}
+{{ $.prefix }}gateways: {{ $gateway }} is listed twice
+{{- end }}
+{{- $addresses = append $addresses $gateway }}
+{{- if and .provider (ne .kind "Istio") }}
+{{ $.prefix }}gateways: {{ $gateway }} has a provider, which only kind: Istio has
+{{- end }}
+{{- end }}
 {{- include "tollgate.problems" . }}
 {{- end -}}

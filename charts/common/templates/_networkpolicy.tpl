@@ -46,7 +46,7 @@ spec:
         {{- toYaml .from | nindent 8 }}
         {{- else }}
         - podSelector: {}
-        {{- with $context.Values.global.gatewayNamespaces }}
+        {{- with include "tollgate.gatewayNamespaces" $context | fromJsonArray }}
         - namespaceSelector:
             matchExpressions:
               - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
@@ -83,6 +83,13 @@ spec:
 {{- end -}}
 {{- end -}}
 
+{{/* Namespaces of gateways as a JSON list: those of the release, and of the Gateways that a chart knows. */}}
+{{- define "tollgate.gatewayNamespaces" -}}
+{{- $namespaces := .Values.global.gatewayNamespaces | default list -}}
+{{- range .Values.gateways }}{{ $namespaces = append $namespaces .namespace }}{{ end -}}
+{{- uniq $namespaces | toJson -}}
+{{- end -}}
+
 {{/* All Pods of the release, those of its tests among them. */}}
 {{- define "tollgate.releasePeer" -}}
 - podSelector:
@@ -94,6 +101,6 @@ spec:
 {{- define "tollgate.gatewayNote" -}}
 {{- $policy := .Values.networkPolicy -}}
 {{- if and $policy.enabled (not $policy.from) -}}
-The NetworkPolicy lets gateways of these namespaces call it: {{ prepend (.Values.global.gatewayNamespaces | default list) .Release.Namespace | uniq | join ", " }}. Add others to global.gatewayNamespaces.
+The NetworkPolicy lets gateways of these namespaces call it: {{ prepend (include "tollgate.gatewayNamespaces" . | fromJsonArray) .Release.Namespace | uniq | join ", " }}. Add others to global.gatewayNamespaces.
 {{- end -}}
 {{- end -}}

@@ -1,14 +1,3 @@
-{{/* host:port of the xDS server. */}}
-{{- define "ratelimit.xdsAddress" -}}
-{{- .Values.rules.xds.address | default (printf "%s-headless:18000" (include "tollgate.fullnameOf" (list . "xds"))) -}}
-{{- end -}}
-
-{{/* The Secret with the client certificate for the xDS server. */}}
-{{- define "ratelimit.xdsTlsSecret" -}}
-{{- $ofServer := printf "%s-client" (include "tollgate.fullnameOf" (list . "xds")) -}}
-{{- .Values.rules.xds.tls.existingSecret | default (.Values.certManager.enabled | ternary (printf "%s-xds-client" (include "tollgate.fullname" .)) $ofServer) -}}
-{{- end -}}
-
 {{/* The ConfigMap with the rules. */}}
 {{- define "ratelimit.rulesConfigMap" -}}
 {{- .Values.rules.existingConfigMap | default (printf "%s-rules" (include "tollgate.fullname" .)) -}}

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { load } from 'js-yaml';
+import t from 'tap';
+import { definitionsAreMissing, gatewayDefinitions } from './support/gateway-crds.ts';
+import { clusterArguments, helmIsMissing, parseManifests, renderChart, runHelm } from './support/helm.ts';
+import { type ManifestObject, servicePorts } from './support/manifests.ts';
+
+const skip = helmIsMissing() || definitionsAreMissing();
+
+const policies = '--values=charts/tollgate/ci/policies-values.yaml';
+const both =
+  '--set-json=gateways=[{"kind":"EnvoyGateway","namespace":"shop","name":"shop"},' +
+  '{"kind":"Istio","namespace":"mesh","name":"public","provider":"identity"}]';
+
+/** Kinds of the objects that the chart adds for gateways. */
+const kinds = new Set(['SecurityPolicy', 'ReferenceGrant', 'AuthorizationPolicy']);
+
+const isOfGateways = ({ kind }: ManifestObject) => kinds.has(kind);
+
+const find = (objects: readonly ManifestObject[], wanted: string) => {
+  const object = objects.find(({ kind }) => kind === wanted);
+  if (object === undefined) throw new Error(`no ${wanted} was rendered`);
+  return object;
+};
+
+const renderAuth = async (...args: string[]) =>
+  parseManifests(await renderChart('auth', ['--values=charts/auth/ci/full-values.yaml', ...args]));
+
+t.test('the SecurityPolicy of a gateway is that of the example', { skip }, async (t) => {
+  const args = ['template', 'tollgate', 'charts/tollgate', '--namespace=tollgate', ...clusterArguments];
+  const { stdout } = await runHelm([...args, policies]);
+  const objects = parseManifests(stdout);
+  // Parsed boundary: our own file.
+  const example = load(await readFile('examples/envoy-gateway/identity.yaml', 'utf8')) as ManifestObject;
+  t.strictSame(find(objects, 'SecurityPolicy').spec, example.spec);
+  t.match(find(objects, 'ReferenceGrant').spec, {
+    from: [{ kind: 'SecurityPolicy', namespace: 'shop' }],
+    to: [{ kind: 'Service', name: 'tollgate-auth-headless' }],
+  });
+  const services = servicePorts(objects).map(({ host, port }) => `${host.split('.')[0]}:${port}`);
+  const settings = JSON.stringify(objects.filter(({ kind }) => kind === 'Deployment'));
+  for (const address of ['tollgate-xds-headless:18000', 'tollgate-ratelimit-headless:8081']) {
+    t.ok(services.includes(address), address);
+    t.match(settings, `"value":"${address}"`);
+  }
+});
+
+t.test('its namespace may call the auth server', { skip }, async (t) => {
+  const policy = find(await renderAuth(both), 'NetworkPolicy');
+  t.match(JSON.stringify(policy), '"istio-ingress","shop","mesh"');
+});
+
+t.test('values that protect nothing end the installation', { skip }, async (t) => {
+  for (const [message, ...args] of [
+    [/gateways: shop\/shop is listed twice/, both.replace('"mesh","name":"public"', '"shop","name":"shop"')],
+    [/gateways: shop\/shop has a provider/, both.replace('"name":"shop"', '"name":"shop","provider":"p"')],
+    [/SVC_EXT_AUTHZ_ENABLED is false/, both, '--set=settings.SVC_EXT_AUTHZ_ENABLED=false'],
+    [/kind/, both.replace('Istio', 'Kong')],
+  ] as const) {
+    const { code, stderr } = await runHelm([
+      ...['template', 'tg', 'charts/auth', '--values=charts/auth/ci/full-values.yaml'],
+      ...[...clusterArguments, ...args],
+    ]);
+    t.not(code, 0, String(message));
+    t.match(stderr, message);
+  }
+});
+
+kubeSuite(t, 'an API server with the definitions of the gateways', async (t, kube) => {
+  await kube.apply(gatewayDefinitions(kinds));
+  await t.test('accepts the objects of the chart, strictly', async (t) => {
+    const items = (await renderAuth(both)).filter(isOfGateways);
+    t.strictSame(new Set(items.map(({ kind }) => kind)), kinds);
+    for (const { metadata } of items)
+      await kube.apply(
+        JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: metadata.namespace } }),
+      );
+    const { code, stderr } = await kube.kubectl(
+      ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'],
+      { input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) },
+    );
+    t.equal(code, 0, stderr);
+  });
+});
