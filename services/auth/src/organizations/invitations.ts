@@ -16,6 +16,7 @@ import type { Organization } from './organization.ts';
 import {
   type Change,
   getOrganization,
+  lockForChange,
   type OrganizationsContext,
   organizationAudit,
 } from './organizations.ts';
@@ -63,10 +64,10 @@ interface InvitationRequest extends Change {
  */
 export async function invite(context: InvitationsContext, request: InvitationRequest): Promise<Invitation> {
   const { store, settings, random, limiter } = context;
-  const { organization, user, own, metadata } = request;
+  const { user, metadata } = request;
   const email = readEmail(request.email ?? '');
   const role = readRole(settings, request.role ?? 'member');
-  requireMaySetRole(settings, own, role);
+  requireMaySetRole(settings, request.own, role);
   const { nowMs } = metadata;
   await limiter.enforce('organization_invitation', { key: user.id, nowMs });
   await limiter.enforce('organization_invitation_address', { key: email, nowMs });
@@ -75,13 +76,22 @@ export async function invite(context: InvitationsContext, request: InvitationReq
   const createdAt = new Date(nowMs);
   const invitation = {
     id: random.uuid(),
-    organizationId: organization.id,
+    organizationId: request.organization.id,
     ...{ email, role, createdAt },
     invitedBy: user.id,
     expiresAt: new Date(nowMs + settings.organizationsInvitationExpMs),
   };
   await store.transaction(async (transaction) => {
-    await requireRoom(transaction, { settings, organization, email, at: createdAt });
+    const { organizations } = transaction;
+    const { organization, own } = await lockForChange(
+      { organizations, settings },
+      invitation.organizationId,
+      {
+        ...{ own: request.own, actor: request.actor, permission: 'members:invite' },
+      },
+    );
+    if (own !== undefined) requireMaySetRole(settings, own, role);
+    await requireRoom({ organizations }, { settings, invitation });
     const audit = organizationAudit('organization_member_invited', organization, request, { email, role });
     await transaction.invitations.insert({ ...invitation, tokenHash: toStoredForm(token) }, audit);
   });
@@ -96,22 +106,18 @@ export async function invite(context: InvitationsContext, request: InvitationReq
   return invitation;
 }
 
+/** @throws AppError `organization_member_exists`, `over_member_quota` */
 async function requireRoom(
   { organizations }: Pick<InvitationsContext['store'], 'organizations'>,
   {
     settings,
-    organization: { id },
-    email,
-    at,
+    invitation: { organizationId: id, email, createdAt },
   }: Pick<InvitationsContext, 'settings'> & {
-    readonly organization: Organization;
-    readonly email: string;
-    readonly at: Date;
+    readonly invitation: Pick<Invitation, 'organizationId' | 'email' | 'createdAt'>;
   },
 ): Promise<void> {
-  if ((await organizations.lock(id)) === undefined) throw errors.organization_not_found();
   if (await organizations.hasMemberWithEmail(id, email)) throw errors.organization_member_exists();
-  const { members, invitations } = await organizations.countMembers(id, at);
+  const { members, invitations } = await organizations.countMembers(id, createdAt);
   if (members + invitations >= settings.organizationsMaxMembers) throw errors.over_member_quota();
 }
 
@@ -163,16 +169,24 @@ function invitationUrl(
   return url.href;
 }
 
-/** @throws AppError `invitation_not_found` */
+/** @throws AppError `invitation_not_found`, and as `lockForChange` */
 export async function revokeInvitation(
-  { store }: InvitationsContext,
-  { organization, id, ...change }: Change & { readonly organization: Organization; readonly id: string },
+  { store, settings }: InvitationsContext,
+  {
+    organization: { id: organizationId },
+    role: own,
+    id,
+    ...change
+  }: Change & Membership & { readonly id: string },
 ): Promise<void> {
-  const audit = organizationAudit('organization_invitation_revoked', organization, change, {
-    invitation_id: id,
+  await store.transaction(async ({ organizations, invitations }) => {
+    const { organization } = await lockForChange({ organizations, settings }, organizationId, {
+      ...{ own, actor: change.actor, permission: 'members:invite' },
+    });
+    const traits = { invitation_id: id };
+    const audit = organizationAudit('organization_invitation_revoked', organization, change, traits);
+    if (!(await invitations.revoke({ id, organizationId }, audit))) throw errors.invitation_not_found();
   });
-  if (!(await store.invitations.revoke({ id, organizationId: organization.id }, audit)))
-    throw errors.invitation_not_found();
 }
 
 /** An invitation, and the organization that it is to. */

@@ -72,6 +72,47 @@ t.test('an owner who was removed meanwhile changes nothing', async (t) => {
     }
 });
 
+t.test('an owner who was removed meanwhile neither invites nor revokes an invitation', async (t) => {
+  const { server, smtp } = await startMailingServer(t, { ...withOrganizations, MAILER_AUTOCONFIRM: 'true' });
+  const [ada, bob] = [await signUpAs(server, 'ada'), await signUpAs(server, 'bob')];
+  const id = await createOrganization(server, ada);
+  const path = `/organizations/${id}/invitations`;
+  const body = { email: 'eve@example.com', role: 'admin' };
+  const invited = await server.call('POST', path, { token: ada.accessToken, body });
+  t.equal(invited.status, 201);
+  const requests = {
+    'an invitation': () =>
+      server.call('POST', path, { token: bob.accessToken, body: { ...body, email: 'mallory@example.com' } }),
+    'a revocation': () => server.call('DELETE', `${path}/${invited.body.id}`, { token: bob.accessToken }),
+  };
+  for (const [what, request] of Object.entries(requests))
+    for (const [role, status] of [
+      ['none', 404],
+      ['member', 403],
+    ] as const) {
+      await putMember(server, id, { user: bob, role: 'owner' });
+      const change = (sql: TransactionSql) =>
+        role === 'none'
+          ? sql`delete from auth.organization_members where user_id = ${bob.userId}`
+          : sql`update auth.organization_members set role = ${role} where user_id = ${bob.userId}`;
+      t.equal((await overtake(t, server, { id, request, change })).status, status, `${what}: ${role}`);
+    }
+  await putMember(server, id, { user: bob, role: 'owner' });
+  const demoted = await overtake(t, server, {
+    id,
+    request: () =>
+      server.call('POST', path, {
+        token: bob.accessToken,
+        body: { email: 'mallory@example.com', role: 'owner' },
+      }),
+    change: (sql) => sql`update auth.organization_members set role = 'admin' where user_id = ${bob.userId}`,
+  });
+  t.equal(demoted.status, 403, 'an admin appoints no owner');
+  const { body: left } = await server.call('GET', path, { token: ada.accessToken });
+  t.match(left, { invitations: [{ id: invited.body.id }] });
+  t.equal(smtp.mails().length, 1, 'no mail was sent');
+});
+
 t.test('an invitation that ends while it is accepted adds no member', async (t) => {
   const { server, smtp } = await startMailingServer(t, { ...withOrganizations, MAILER_AUTOCONFIRM: 'true' });
   const [ada, bob] = [await signUpAs(server, 'ada'), await signUpAs(server, 'bob')];
