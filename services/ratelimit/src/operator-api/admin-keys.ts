@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import { readBody } from '@tollgate/kit/body';
 import { RecentlyUsed } from '@tollgate/kit/collections';
+import type { AppError } from '@tollgate/kit/errors';
 import type { JsonObject } from '@tollgate/kit/json';
+import { inTime, type Millis } from '@tollgate/kit/time';
 import type { AdminRight } from '../config/admin-tokens.ts';
 import { errors } from '../errors.ts';
 
@@ -15,9 +17,11 @@ interface AdminKey {
 const ttlMs = 5_000;
 /** Keys and wrong keys together. */
 const capacity = 1_000;
-const timeoutMs = 3_000;
+const defaultTimeoutMs = 3_000;
 /** Callers with wrong keys must not flood the auth server. */
 const maxConcurrent = 8;
+/** Keys that wait for a check; each of these connections holds a request of a few kilobytes. */
+const maxWaiting = 200;
 const maxKeyChars = 512;
 const maxReplyBytes = 64 * 1024;
 
@@ -32,13 +36,25 @@ export class AdminKeys {
   readonly #token: string;
   readonly #nowMs: () => number;
   readonly #known = new RecentlyUsed<Entry>({ capacity });
+  readonly #timeoutMs: Millis;
   readonly #reading = new Map<string, Promise<AdminKey | undefined>>();
+  #running: number = 0;
+  /** Callbacks that start a check, in order. */
+  readonly #waiting = new Set<() => void>();
 
   constructor({
     url,
     token,
     nowMs,
-  }: { readonly url: string; readonly token: string; readonly nowMs: () => number }) {
+    timeoutMs = defaultTimeoutMs,
+  }: {
+    readonly url: string;
+    readonly token: string;
+    readonly nowMs: () => number;
+    /** How long a key waits for its check, and how long a check takes. Default 3 s. */
+    readonly timeoutMs?: Millis;
+  }) {
+    this.#timeoutMs = timeoutMs;
     this.#url = new URL('admin/api-keys/verify', url.endsWith('/') ? url : `${url}/`);
     this.#token = token;
     this.#nowMs = nowMs;
@@ -63,9 +79,7 @@ export class AdminKeys {
     name: string,
     body: { readonly key: string; readonly address: string },
   ): Promise<AdminKey | undefined> {
-    if (this.#reading.size >= maxConcurrent)
-      throw errors.keys_unavailable({ message: 'too many API keys are being checked, retry later' });
-    const reading = this.#verify(body)
+    const reading = this.#inTurn(() => this.#verify(body))
       .then((key) => {
         this.#known.set(name, { key, untilMs: this.#nowMs() + ttlMs });
         return key;
@@ -75,6 +89,40 @@ export class AdminKeys {
     return reading;
   }
 
+  /** Runs up to eight checks at a time. Others wait, so that wrong keys do not lock out right ones. */
+  async #inTurn<T>(check: () => Promise<T>): Promise<T> {
+    if (this.#running < maxConcurrent) this.#running += 1;
+    else await this.#waitForTurn();
+    try {
+      return await check();
+    } finally {
+      this.#passTurn();
+    }
+  }
+
+  /** @throws AppError `keys_unavailable` */
+  async #waitForTurn(): Promise<void> {
+    if (this.#waiting.size >= maxWaiting) throw tooMany();
+    const { promise: turn, resolve: start } = Promise.withResolvers<void>();
+    this.#waiting.add(start);
+    try {
+      await inTime(turn, this.#timeoutMs, tooMany);
+    } catch (error) {
+      // The turn may have come at the same moment.
+      if (!this.#waiting.delete(start)) this.#passTurn();
+      throw error;
+    }
+  }
+
+  #passTurn(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#running -= 1;
+    else {
+      this.#waiting.delete(next);
+      next();
+    }
+  }
+
   async #verify(body: object): Promise<AdminKey | undefined> {
     try {
       const response = await fetch(this.#url, {
@@ -82,7 +130,7 @@ export class AdminKeys {
         redirect: 'error',
         headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),
-        signal: AbortSignal.timeout(timeoutMs),
+        signal: AbortSignal.timeout(this.#timeoutMs),
       });
       const tooLarge = () => new Error('the reply is too large');
       const text = (await readBody(response.body, maxReplyBytes, tooLarge)).toString();
@@ -92,6 +140,10 @@ export class AdminKeys {
       throw errors.keys_unavailable({ cause });
     }
   }
+}
+
+function tooMany(): AppError {
+  return errors.keys_unavailable({ message: 'too many API keys are being checked, retry later' });
 }
 
 /** Scopes of the auth server by the rights that they give. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t, { type Test } from 'tap';
 import { AdminKeys } from '../../src/operator-api/admin-keys.ts';
@@ -18,9 +19,12 @@ interface Reply {
 /** The endpoint of the auth server, which is another service, with the replies of its contract. */
 async function startVerifier(t: Test, replies: Readonly<Record<string, Reply>>) {
   const requests: { readonly key: string; readonly address: string }[] = [];
+  let open = Promise.withResolvers<void>();
+  open.resolve();
   const server = createServer(async (request, response) => {
     const body = JSON.parse(await text(request));
     requests.push(body);
+    await open.promise;
     const isOurs =
       request.url === '/auth/admin/api-keys/verify' && request.headers.authorization === `Bearer ${token}`;
     const { status = 200, body: reply } = replies[body.key] ?? {
@@ -32,7 +36,15 @@ async function startVerifier(t: Test, replies: Readonly<Record<string, Reply>>) 
   await once(server, 'listening');
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo; // it listens on TCP
-  return { url: `http://127.0.0.1:${port}/auth`, requests };
+  return {
+    url: `http://127.0.0.1:${port}/auth`,
+    requests,
+    /** Requests wait for their reply until `release` is called. */
+    hold: () => {
+      open = Promise.withResolvers();
+    },
+    release: () => open.resolve(),
+  };
 }
 
 const verified = (...admin_scopes: string[]): Reply => ({
@@ -99,9 +111,36 @@ t.test('results are kept for five seconds, and failures are not', async (t) => {
   replies.tgk_b = { status: 503, body: {} };
   for (const _ of [1, 2]) await t.rejects(keys.find('tgk_b'), { code: 'keys_unavailable' });
   t.equal(requests.length, 4);
-  const flood = Array.from({ length: 20 }, (_, at) =>
-    keys.find(`tgk_wrong_${at}`).catch((error: unknown) => error),
+});
+
+/** Finds so many keys that do not exist. */
+function flood(keys: AdminKeys, count: number): Promise<unknown[]> {
+  return Promise.all(
+    Array.from({ length: count }, (_, at) => keys.find(`tgk_wrong_${at}`).catch((error: unknown) => error)),
   );
-  const results = await Promise.all(flood);
-  t.equal(results.filter((result) => result instanceof Error).length, 12, 'eight at a time');
+}
+
+t.test('a right key waits for the checks of wrong ones, eight at a time', async (t) => {
+  const { url, requests, hold, release } = await startVerifier(t, { tgk_a: verified('limits:read') });
+  const keys = new AdminKeys({ url, token, nowMs: () => 0, timeoutMs: 60_000 });
+  hold();
+  const wrong = flood(keys, 20);
+  const right = keys.find('tgk_a');
+  await awaitUntil(() => requests.length === 8, { what: 'eight checks' });
+  release();
+  t.match(await right, { name: 'limits:read' });
+  t.strictSame(await wrong, Array.from({ length: 20 }));
+  t.equal(requests.length, 21);
+});
+
+t.test('waiting has an end and a bound, and turns are passed on', async (t) => {
+  const { url, requests, hold, release } = await startVerifier(t, { tgk_a: verified('limits:read') });
+  const keys = new AdminKeys({ url, token, nowMs: () => 0, timeoutMs: 300 });
+  hold();
+  const results = await flood(keys, 8 + 200 + 5);
+  t.ok(results.every((result) => Object(result).code === 'keys_unavailable'));
+  t.ok(requests.length < 8 + 200, 'the others waited in vain');
+  release();
+  const find = () => keys.find('tgk_a').catch(() => undefined);
+  t.match(await awaitUntil(find, { what: 'a check after the flood' }), { name: 'limits:read' });
 });
