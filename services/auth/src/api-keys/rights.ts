@@ -14,17 +14,43 @@ type Rights = Pick<ApiKey, 'user_id' | 'role' | 'admin_scopes' | 'expires_at' | 
  * @throws AppError `insufficient_scope`
  */
 export async function checkGivenRights(
+  context: ApiKeysContext,
+  request: AdminRequest,
+  rights: Rights,
+): Promise<void> {
+  if (request.scopes === undefined) return;
+  const ownerIds = rights.user_id === null ? [] : [rights.user_id];
+  checkRightsOfGiver(await readGiver(context, request, ownerIds), rights);
+}
+
+/** An API key that gives rights to other keys. */
+interface Giver {
+  readonly request: AdminRequest;
+  readonly own: ApiKey | undefined;
+  /** Roles of the users who get a key. */
+  readonly ownerRoles: ReadonlyMap<string, string>;
+  readonly settings: Settings;
+}
+
+/** Reads what {@link checkRightsOfGiver} needs, for keys of all these users. */
+export async function readGiver(
   { store, settings }: ApiKeysContext,
   request: AdminRequest,
+  ownerIds: readonly string[],
+): Promise<Giver> {
+  const own = await store.apiKeys.find(request.actor.id);
+  return { request, own, ownerRoles: await store.users.findRoles(ownerIds), settings };
+}
+
+/** @throws AppError `insufficient_scope` */
+export function checkRightsOfGiver(
+  { request, own, ownerRoles, settings }: Giver,
   { user_id: ownerId, role, ...given }: Rights,
-): Promise<void> {
-  const { scopes, actor } = request;
-  if (scopes === undefined) return;
+): void {
   checkScopes(request, given.admin_scopes);
-  const owner = ownerId === null ? undefined : await store.users.findById(ownerId);
-  checkRoles(request, [role ?? undefined, owner?.role], settings);
+  const ownerRole = ownerId === null ? undefined : ownerRoles.get(ownerId);
+  checkRoles(request, [role ?? undefined, ownerRole], settings);
   if (given.admin_scopes.length === 0) return;
-  const own = await store.apiKeys.find(actor.id);
   if (own === undefined || !isWithin(given, own))
     throw errors.insufficient_scope({
       message: 'A key with admin scopes must not outlive the API key that gives them, or have more networks',

@@ -41,6 +41,12 @@ export class UserStore {
     return row && toUser(row);
   }
 
+  /** Roles by id, of the users that exist. */
+  async findRoles(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = ids.length === 0 ? [] : await findRoles.run(this.#sql, { ids });
+    return new Map(rows.map(({ id, role }) => [id, role ?? '']));
+  }
+
   async findByEmail(email: string, aud: string): Promise<User | undefined> {
     const row = await findByEmail.first(this.#sql, { email, aud });
     return row && toUser(row);
@@ -187,6 +193,7 @@ export class UserStore {
 
 const p = {
   ...parameters(uuid, 'id'),
+  ...parameters(uuid.list, 'ids'),
   ...parameters(text, 'aud', 'role', 'from', 'to'),
   ...parameters(text.orNull, 'email', 'phone', 'passwordHash'),
   ...parameters(timestamptz.orNull, 'emailConfirmedAt', 'phoneConfirmedAt', 'invitedAt', 'bannedUntil'),
@@ -198,6 +205,8 @@ const p = {
 
 const findById = statement(userRow)`
   select ${userColumns} from users u where u.id = ${p.id} and u.deleted_at is null`;
+const findRoles = statement({ id: uuid, role: text.orNull })`
+  select id, role from users where id = any(${p.ids}::uuid[]) and deleted_at is null`;
 const findByEmail = statement(userRow)`select ${userColumns} from users u
   where u.id = any(array(${idsByEmail(fragment`array[${p.email}::text]`)}))
     and u.aud = ${p.aud} and u.is_sso_user = false and u.deleted_at is null

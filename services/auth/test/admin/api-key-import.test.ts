@@ -1,8 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import t from 'tap';
+import { importApiKeys } from '../../src/admin/import/api-keys.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { administerKeys, checkKey, createKeyOf, startKeyServer } from '../helpers/api-keys.ts';
 import { type AuthServer, callServer, signUp } from '../helpers/auth-server.ts';
+import { countingServices } from '../helpers/counting-services.ts';
+import { insertUser, metadata } from '../helpers/test-store.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
@@ -46,6 +50,34 @@ t.test('10,000 digests are imported, and their keys are accepted', async (t) => 
       t.equal(answer.headers.get('x-auth-plan'), plan);
     }
   t.match(await checkKey(server, { 'x-api-key': 'acme-unknown' }), { status: 401 });
+});
+
+t.test('an import by an API key reads the owners of a batch with one statement', async (t) => {
+  const { services, during } = await countingServices(t, { SVC_API_KEYS_ENABLED: 'true' });
+  const { id } = await insertUser(services.store, { email: 'ada@example.com' });
+  const importLines = (count: number) => {
+    const lines = Array.from({ length: count }, (_, index) =>
+      JSON.stringify({ digest: sha256(`${count} ${index}`), name: 'x', owner: { user_id: id } }),
+    );
+    const actor = {
+      kind: 'api_key',
+      id: randomUUID(),
+      email: 'importer',
+      phone: '',
+      userMetadata: {},
+    } as const;
+    return during(() =>
+      importApiKeys(services, Readable.from([Buffer.from(lines.join('\n'))]), {
+        ...{ actor, scopes: new Set(['keys:write']), metadata, isDryRun: false, lastLine: 10_000 },
+        ...{ onProblem: () => undefined, onProgress: () => undefined },
+      }),
+    );
+  };
+  const one = await importLines(1);
+  t.match(one.outcome, { imported: 1 });
+  const many = await importLines(500);
+  t.match(many.outcome, { imported: 500 });
+  t.equal(many.work.statements, one.work.statements);
 });
 
 t.test('invalid lines are reported, and the others imported', async (t) => {

@@ -4,7 +4,7 @@ import { Errors } from 'typebox/value';
 import { type ApiKey, toColumns } from '../../api-keys/api-key.ts';
 import { newKeyValues, readKeyInput } from '../../api-keys/input.ts';
 import type { ApiKeysContext } from '../../api-keys/keys.ts';
-import { checkGivenRights } from '../../api-keys/rights.ts';
+import { checkRightsOfGiver, readGiver } from '../../api-keys/rights.ts';
 import type { ImportedKeyRow } from '../../api-keys/store.ts';
 import { auditEntry } from '../../audit/audit-log.ts';
 import { errors } from '../../errors.ts';
@@ -103,9 +103,12 @@ async function findRefused(
   options: KeyImportOptions,
 ): Promise<ReadonlyMap<number, LineProblem>> {
   const refused = new Map<number, LineProblem>();
-  for (const { line, key } of options.scopes === undefined ? [] : batch)
+  if (options.scopes === undefined || batch.length === 0) return refused;
+  const ownerIds = new Set(batch.flatMap(({ key }) => key.user_id ?? []));
+  const giver = await readGiver(context, options, [...ownerIds]);
+  for (const { line, key } of batch)
     try {
-      await checkGivenRights(context, options, key);
+      checkRightsOfGiver(giver, key);
     } catch (error) {
       if (!isAppError(error)) throw error;
       refused.set(line, { line, code: error.code, message: error.message });
