@@ -89,7 +89,7 @@ export class AdminKeys {
     return reading;
   }
 
-  /** Runs up to eight checks at a time. Others wait, so that wrong keys do not lock out right ones. */
+  /** Runs eight checks at a time. Others wait: wrong keys must not lock out right ones. */
   async #inTurn<T>(check: () => Promise<T>): Promise<T> {
     if (this.#running < maxConcurrent) this.#running += 1;
     else await this.#waitForTurn();
