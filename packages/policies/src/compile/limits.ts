@@ -20,15 +20,18 @@ export interface LimitDescriptor {
   readonly plans: ReadonlySet<string> | undefined;
   /** Keys of the other entries: an attribute, or `header_` and the name of a header. */
   readonly keys: readonly string[];
+  /** Never denies. */
+  readonly shadow?: true;
 }
 
 export const headerKeyPrefix = 'header_';
 
-export function toLimitDescriptor({ name, plans, by }: LimitSpec): LimitDescriptor {
+export function toLimitDescriptor({ name, plans, by, mode }: LimitSpec): LimitDescriptor {
   const keys = by.map((item) =>
     typeof item === 'string' ? limitAttributes[item] : `${headerKeyPrefix}${item.header}`,
   );
-  return { name, plans: plans && new Set(plans.keys()), keys };
+  const shadow = mode === 'Shadow' && ({ shadow: true } as const);
+  return { name, plans: plans && new Set(plans.keys()), keys, ...shadow };
 }
 
 /** A limit of any part of a policy. */

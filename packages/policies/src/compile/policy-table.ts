@@ -67,6 +67,11 @@ export class PolicyTable {
     return this.#routes.size > 0;
   }
 
+  /** A policy by its `namespace/name`. */
+  named(name: string): CompiledPolicy | undefined {
+    return this.#byName.get(name);
+  }
+
   /**
    * The policies of a request. Undefined if its gateway has matched a route that is not known yet.
    *

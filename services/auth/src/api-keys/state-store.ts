@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '@tollgate/kit/json';
 import { type Queryable, toObject } from '../db/connection.ts';
 import { batchedInput, column } from '../db/fragments.ts';
 import { boolean, json, jsonOf, text, timestamptz, uuid } from '../db/sql-types.ts';
-import { type StatementRow, statement } from '../db/statement.ts';
+import { parameters, type StatementRow, statement } from '../db/statement.ts';
 import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
 import type { ApiKeyState } from './key-cache.ts';
 import { compileNetworks } from './networks.ts';
@@ -46,12 +46,20 @@ const findStates = statement({}, keyState, userState, organizationState)`
   ) o on true
   order by i.position`;
 
+const p = parameters(uuid, 'id');
+const findDigest = statement({ digest: text })`select digest from api_keys where id = ${p.id}`;
+
 /** Reads what the cache of API keys has. */
 export class ApiKeyStateStore {
   readonly #sql: Queryable;
 
   constructor(sql: Queryable) {
     this.#sql = sql;
+  }
+
+  /** The digest of a key by its id. */
+  async findDigest(id: string): Promise<string | undefined> {
+    return (await findDigest.first(this.#sql, { id }))?.digest;
   }
 
   /** Reads states in the order of the digests with one statement. Undefined: no such key. */

@@ -18,6 +18,7 @@ import { measureDatabase, traceDatabase } from '../db/observability.ts';
 import type { ChangedIds } from '../db/state-reads.ts';
 import { noHeaders } from '../ext-authz/codec.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
+import { CheckExplainer } from '../ext-authz/explain.ts';
 import { IdentityCache, type IdentityCacheStats } from '../ext-authz/identity-cache.ts';
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import { IdentityListener } from '../ext-authz/identity-listener.ts';
@@ -186,6 +187,7 @@ export function createContext(
   const caches = settings.extAuthzEnabled ? createCaches(store, settings, nowMs) : undefined;
   const { mailer, mailbox, templates } = createMailer(settings, { metrics, logger, nowMs });
   const background = new Background(logger);
+  const explain: Context['explain'] = { current: undefined };
   const context = {
     settings,
     store,
@@ -202,6 +204,7 @@ export function createContext(
     background,
     sms: createSmsGateway(settings, { logger }),
     hooks: new HookCaller({ settings, sql: database, random: systemRandomness, metrics, logger, nowMs }),
+    explain,
     metrics,
     logger,
     nowMs,
@@ -292,24 +295,23 @@ async function createExtAuthz(
           metrics: registry && new PolicyMetrics(registry),
           tlsMetrics,
         });
-  const authorizer = observeChecks(
-    new Authorizer({
-      rules,
-      policies,
-      rateLimiter,
-      tokens,
-      keys,
-      issuers,
-      identities: caches?.identities,
-      clients: caches?.clients,
-      apiKeys: usage && createKeyContext(context, { cache: caches?.apiKeys, usage, registry }),
-      tracing: tracing.enabled ? tracing : undefined,
-      nowMs,
-      logger,
-      settings,
-    }),
-    { logger, registry, tracing, rules, policies },
-  );
+  const checks = {
+    rules,
+    policies,
+    rateLimiter,
+    tokens,
+    keys,
+    issuers,
+    identities: caches?.identities,
+    clients: caches?.clients,
+    apiKeys: usage && createKeyContext(context, { cache: caches?.apiKeys, usage, registry }),
+    tracing: tracing.enabled ? tracing : undefined,
+    nowMs,
+    logger,
+    settings,
+  };
+  context.explain.current = new CheckExplainer({ ...checks, keySettings: settings, store: context.store });
+  const authorizer = observeChecks(new Authorizer(checks), { logger, registry, tracing, rules, policies });
   const servers = await createExtAuthzServers({
     authorizer,
     wantedHeaders: withKeyHeaders(settings, () => policies?.current?.headers ?? noHeaders),

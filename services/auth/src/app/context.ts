@@ -1,4 +1,5 @@
 import type { BaseContext } from '../context.ts';
+import type { CheckExplainer } from '../ext-authz/explain.ts';
 import type { HookCaller } from '../hooks/caller.ts';
 import type { TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
@@ -27,5 +28,7 @@ export interface Context extends BaseContext {
   /** Development mode without SMTP_HOST only. */
   readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;
+  /** Explains checks, once external authorization is composed. */
+  readonly explain: { current: CheckExplainer | undefined };
   readonly hooks: Pick<HookCaller, 'enabled' | 'call'>;
 }

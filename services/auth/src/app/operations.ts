@@ -485,6 +485,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Check an API key, as ext_authz does',
     response: 'VerifiedApiKey',
   },
+  'POST /admin/policies/explain': {
+    ...forAdmin('policies:read'),
+    summary: 'Explain how a check would be decided, without counting it',
+    response: 'CheckExplanation',
+  },
   'POST /admin/api-keys/import': {
     ...forAdmin('keys:write'),
     summary:

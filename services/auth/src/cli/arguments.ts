@@ -41,6 +41,12 @@ export interface CommandFlags extends FilterFlags {
   readonly 'jwks-uri'?: string | undefined;
   readonly user?: string | undefined;
   readonly org?: string | undefined;
+  readonly server?: string | undefined;
+  readonly policy?: string | undefined;
+  readonly as?: string | undefined;
+  readonly credential?: boolean | undefined;
+  readonly aal?: string | undefined;
+  readonly address?: string | undefined;
 }
 
 export interface CommandOptions {

@@ -363,6 +363,22 @@ export const commands: Commands = {
     args: ['[method path …]'],
     flags: { file: { value: 'file', doc: 'Route rules. Default: the file of the settings.' } },
   },
+  explain: {
+    doc: 'Print how a running server would decide a request, with policies, limits and counters.',
+    run: lazily(async () => (await import('./explain.ts')).explainCommand),
+    args: ['<method>', '<url>'],
+    flags: {
+      server: { value: 'url', doc: 'URL of the server. Default: that of the settings on this machine.' },
+      policy: { value: 'namespace/name', doc: 'Policy to apply, instead of the one that is found.' },
+      as: { value: 'caller', doc: 'user:<id>, key:<id> or client:<id>. Default: no credential.' },
+      credential: { doc: 'Read an access token or an API key from standard input.' },
+      aal: { value: 'level', doc: 'Assurance level of the session: aal1, aal2 or aal3. Default aal1.' },
+      scopes: { value: 'scopes', doc: 'Scopes of the token, separated by spaces.' },
+      aud: { value: 'audience', doc: 'Audience of the token.' },
+      org: { value: 'id', doc: 'Active organization of the user.' },
+      address: { value: 'ip', doc: 'Address of the client.' },
+    },
+  },
   'issuers check': {
     doc: 'Print the metadata and keys of another issuer, and why a token is accepted or not.',
     run: lazily(async () => (await import('./issuers.ts')).checkIssuersCommand),

@@ -143,7 +143,7 @@ export class Authorizer {
 }
 
 /** A denial that does not depend on the caller. */
-function findFixedDenial(matched: readonly MatchedPolicy[]): AuthzDenied | undefined {
+export function findFixedDenial(matched: readonly MatchedPolicy[]): AuthzDenied | undefined {
   for (const { rule } of matched) {
     if (rule.access.type === 'Denied') return forbidden('route_denied');
     if (rule.access.type === 'Invalid') return unavailable('policy_invalid');
@@ -160,8 +160,7 @@ function applyLimit(decision: AuthzAllowed, result: RateLimitResult): AuthzDecis
     return { ...unavailable('rate_limit_unavailable'), rateLimit, identity };
   }
   if (rateLimit === 'ok') return { ...decision, rateLimit, responseHeaders: result.headers };
-  const { message } = errors.over_request_rate_limit.definition;
-  return { ...deny(429, 'over_request_rate_limit', message, result.headers), rateLimit, identity };
+  return { ...overRequestLimit(result.headers), rateLimit, identity };
 }
 
 interface DecisionRules {
@@ -171,7 +170,11 @@ interface DecisionRules {
   readonly added: readonly string[];
 }
 
-function decide(request: AuthzRequest, { matched, added }: DecisionRules, caller: Caller): AuthzDecision {
+export function decide(
+  request: AuthzRequest,
+  { matched, added }: DecisionRules,
+  caller: Caller,
+): AuthzDecision {
   const { headerNames } = request;
   if (!caller.ok) {
     // Public routes treat callers with an invalid token as unauthenticated.
@@ -319,8 +322,11 @@ function insufficientScope(scopes: readonly string[]): AuthzDenied {
 
 /** 429 for an address with too many wrong API keys. */
 export function overLimit(retryAfter: number): AuthzDenied {
-  const { message } = errors.over_request_rate_limit.definition;
-  return deny(429, 'over_request_rate_limit', message, { 'retry-after': String(retryAfter) });
+  return overRequestLimit({ 'retry-after': String(retryAfter) });
+}
+
+function overRequestLimit(headers: AuthzDenied['headers']): AuthzDenied {
+  return deny(429, 'over_request_rate_limit', errors.over_request_rate_limit.definition.message, headers);
 }
 
 export function unavailable(

@@ -131,6 +131,76 @@ function getHeader(headers: Readonly<Record<string, string>>, name: string): str
   return Object.hasOwn(headers, name) ? (headers[name] ?? '') : '';
 }
 
+/** A limit of an explained request, and its counter. */
+export interface LimitPeek {
+  /** Undefined for a limit of the routes file. */
+  readonly name: string | undefined;
+  readonly by: readonly string[];
+  /**
+   * Whether it lets the next request pass. `not_counted`: the request lacks one of the attributes.
+   * `failed_…`: the rate limit service does not answer.
+   */
+  readonly state: 'ok' | 'exceeded' | 'unlimited' | 'not_counted' | 'failed_open' | 'failed_closed';
+  readonly shadow?: true;
+  readonly requests?: number;
+  readonly unit?: string;
+  readonly remaining?: number;
+  readonly resetSeconds?: number;
+}
+
+interface PeekRequest {
+  /** Undefined if no limit counts the request. */
+  readonly message: Uint8Array | undefined;
+  /** Limits of the descriptors of the message, in their order. */
+  readonly counted: readonly LimitDescriptor[];
+}
+
+/** Writes a RateLimitRequest that reads counters without counting. */
+export function writePeekRequest(
+  domain: string,
+  limits: readonly LimitDescriptor[],
+  request: LimitedRequest,
+): PeekRequest {
+  const descriptors = limits.flatMap((limit) => {
+    const descriptor = toDescriptor(limit, request);
+    return descriptor === undefined ? [] : [{ limit, descriptor: { ...descriptor, hitsAddend: 0n } }];
+  });
+  const counted = descriptors.map(({ limit }) => limit);
+  if (counted.length === 0) return { message: undefined, counted };
+  const message = create(RateLimitRequestSchema, {
+    domain,
+    descriptors: descriptors.map(({ descriptor }) => descriptor),
+  });
+  return { message: toBinary(RateLimitRequestSchema, message), counted };
+}
+
+/** Describes a limit without its counter. */
+export function describeLimit(limit: LimitDescriptor, state: LimitPeek['state']): LimitPeek {
+  const { name, keys: by } = limit;
+  return { name, by, state, ...(limit.shadow === true && { shadow: true }) };
+}
+
+/** Reads the counters of the limits of a peek. @throws Error when the answer is malformed. */
+export function readPeekResponse(
+  bytes: Uint8Array,
+  counted: readonly LimitDescriptor[],
+): readonly LimitPeek[] {
+  const { statuses } = fromBinary(RateLimitResponseSchema, bytes, { readUnknownFields: false });
+  if (statuses.length !== counted.length)
+    throw new Error('the rate limit service answered other descriptors');
+  return counted.map((limit, index) => {
+    const status = statuses[index];
+    if (status?.currentLimit === undefined) return describeLimit(limit, 'unlimited');
+    const { requestsPerUnit: requests, unit } = status.currentLimit;
+    const isExceeded = status.code === Code.OVER_LIMIT || status.limitRemaining === 0;
+    return {
+      ...describeLimit(limit, isExceeded && limit.shadow !== true ? 'exceeded' : 'ok'),
+      ...{ requests, unit: RateLimitUnit[unit] ?? '', remaining: status.limitRemaining },
+      resetSeconds: secondsUntilReset(status),
+    };
+  });
+}
+
 /** The answer of the rate limit service. */
 export interface RateLimitAnswer {
   readonly code: 'ok' | 'over_limit';

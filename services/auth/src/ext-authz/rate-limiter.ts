@@ -11,7 +11,15 @@ import type { CallerIdentity } from './caller.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
 import type { AuthzRequest } from './decision.ts';
 import type { RateLimitMetrics } from './observability.ts';
-import { type RateLimitAnswer, readRateLimitResponse, writeRateLimitRequest } from './rate-limit.ts';
+import {
+  describeLimit,
+  type LimitPeek,
+  type RateLimitAnswer,
+  readPeekResponse,
+  readRateLimitResponse,
+  writePeekRequest,
+  writeRateLimitRequest,
+} from './rate-limit.ts';
 
 /** @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 const callPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -147,6 +155,27 @@ export class RateLimiter {
       Math.max(0, check.timeLeftMs * timeoutShare),
     );
     return this.#call(message, timeoutMs);
+  }
+
+  /** Reads the counters of the limits of a request, without counting it. Never rejects. */
+  async peek({ request, identity, rulePath, limits, domain }: LimitedCheck): Promise<readonly LimitPeek[]> {
+    const { extAuthzRateLimitDomain, extAuthzRateLimitTimeoutMs, extAuthzRateLimitOnFailure } =
+      this.#settings;
+    const remoteAddress = this.#addresses.find(request);
+    const { method, headers } = request;
+    const limited = { identity, method, rulePath, remoteAddress, headers };
+    const { message, counted } = writePeekRequest(domain ?? extAuthzRateLimitDomain, limits, limited);
+    const others = limits.filter((limit) => !counted.includes(limit));
+    const notCounted = others.map((limit) => describeLimit(limit, 'not_counted'));
+    if (message === undefined) return notCounted;
+    try {
+      const reply = await this.#client.call(callPath, message, { timeoutMs: extAuthzRateLimitTimeoutMs });
+      return [...readPeekResponse(reply, counted), ...notCounted];
+    } catch (error) {
+      this.#failures.log(error, { explained: true });
+      const state = extAuthzRateLimitOnFailure === 'allow' ? 'failed_open' : 'failed_closed';
+      return [...counted.map((limit) => describeLimit(limit, state)), ...notCounted];
+    }
   }
 
   /**

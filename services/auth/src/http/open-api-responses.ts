@@ -8,6 +8,7 @@ const time = Type.String({ format: 'date-time' });
 const unixTime = Type.Integer({ description: 'Unix time in seconds.' });
 const object = Type.Record(Type.String(), Type.Unknown());
 const texts = Type.Array(text);
+const anyObject = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
 
 const sessionInfo = Type.Object({
@@ -257,6 +258,16 @@ export const responses = {
     code: Type.String({ description: '`ok`, or the error code of the gateway.' }),
     caller: maybe(Type.Record(Type.String(), Type.Unknown(), { description: 'Its attributes.' })),
     key: maybe(Type.Object({ id: uuid, name: text, admin_scopes: texts })),
+  }),
+  CheckExplanation: Type.Object({
+    request: anyObject('Method, host and path.'),
+    reason: maybe(Type.String({ description: 'Why no policy was found.' })),
+    route: maybe(anyObject('Rules of routes that take the request, and how they were found.')),
+    caller: maybe(anyObject('Attributes of the caller, or its `problem`.')),
+    policies: maybe(
+      Type.Array(anyObject('A policy with its rule, its access, and its limits with their counters.')),
+    ),
+    decision: anyObject('The answer that the gateway would get.'),
   }),
   ApiKeyList: Type.Object({
     api_keys: Type.Array(Type.Object(apiKey)),

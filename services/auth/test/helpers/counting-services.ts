@@ -86,6 +86,7 @@ export async function countingServices(
     metrics,
     logger,
     mailbox: undefined,
+    explain: { current: undefined },
     settings,
     store,
     keys: parsed.keys,

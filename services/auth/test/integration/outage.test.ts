@@ -81,6 +81,11 @@ const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'PUT /admin/api-keys/{key_id}': () => ({ name: 'ci' }),
   'PATCH /user/api-keys/{key_id}': () => ({ name: 'ci' }),
   'POST /admin/api-keys/verify': () => ({ key: wellFormedKey }),
+  'POST /admin/policies/explain': () => ({
+    method: 'GET',
+    url: 'http://a.test/',
+    as: `user:${randomUUID()}`,
+  }),
   'POST /admin/api-keys/import': () => ({ name: 'ci', digest: '0'.repeat(64) }),
   'POST /organizations': () => ({ name: 'Acme' }),
   'POST /admin/organizations': () => ({ name: 'Acme' }),

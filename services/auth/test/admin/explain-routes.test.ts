@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import { startRateLimitService } from '@tollgate/testkit/services';
+import t, { type Test } from 'tap';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { connectAuthz, summary } from '../helpers/authz-client.ts';
+import { httpRoute, startPolicyServer } from '../helpers/policy-server.ts';
+import { runOperatorCommand } from '../helpers/run-command.ts';
+
+const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'orders' }];
+const limits = [
+  { name: 'per-user', by: ['User'], requests: 2, per: 'Hour' },
+  { name: 'watched', by: ['Method'], requests: 1, per: 'Hour', mode: 'Shadow' },
+  { name: 'per-key', by: ['ApiKey'], requests: 1, per: 'Hour' },
+];
+const shop = {
+  name: 'shop',
+  policies: {
+    orders: {
+      targetRefs,
+      limits,
+      rules: [{ matches: [{ path: { value: '/orders/admin' } }], access: { roles: ['admin'] } }],
+    },
+    open: { targetRefs, access: { type: 'Public' } },
+    closed: { targetRefs, access: { type: 'Denied' } },
+  },
+  routes: [
+    httpRoute('orders', [
+      {
+        policy: 'shop/orders',
+        matches: [JSON.stringify({ path: { type: 'PathPrefix', value: '/orders' } })],
+      },
+      { sectionName: 'open', policy: 'shop/open' },
+    ]),
+  ],
+};
+
+/** The rules that a limiter gets of the policy. */
+const rules = `domain: policy/shop/orders
+descriptors:
+  - key: limit
+    value: per-user
+    descriptors: [{ key: user_id, rate_limit: { unit: year, requests_per_unit: 2 } }]
+  - key: limit
+    value: watched
+    descriptors: [{ key: method, rate_limit: { unit: year, requests_per_unit: 1 }, shadow_mode: true }]
+  - key: limit
+    value: per-key
+    descriptors: [{ key: key_id, rate_limit: { unit: year, requests_per_unit: 1 } }]
+`;
+
+interface Explanation {
+  readonly route?: { readonly found_by: string; readonly hits: readonly { readonly name: string }[] };
+  readonly caller?: Readonly<Record<string, unknown>>;
+  readonly policies: readonly {
+    readonly name: string;
+    readonly rule: string;
+    readonly allows: boolean;
+    readonly limits: readonly {
+      readonly name: string;
+      readonly state: string;
+      readonly remaining?: number;
+    }[];
+  }[];
+  readonly decision: { readonly allowed: boolean; readonly status: number; readonly error_code?: string };
+}
+
+async function startExplained(t: Test) {
+  const folder = makeTextFolder(t);
+  folder.write('config/a.yaml', rules);
+  const limiter = await startRateLimitService({ RUNTIME_ROOT: folder.path, RUNTIME_WATCH_ROOT: 'false' });
+  t.teardown(limiter.stop);
+  const policies = await startPolicyServer(t, shop);
+  const server = await startAuthServer(t, {
+    ...{ EXT_AUTHZ_POLICY_SERVER: policies.url, EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address },
+    ...{ EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s', API_KEYS_ENABLED: 'true' },
+  });
+  const explain = async (url: string, more: object = {}): Promise<Explanation> => {
+    const body = { method: 'GET', url, ...more };
+    const answer = await server.call('POST', '/admin/policies/explain', { token: adminToken(), body });
+    // The document describes the body, which is compared with it.
+    return answer.body as unknown as Explanation;
+  };
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const check = async (path: string, token: string) =>
+    summary(
+      await client.check({
+        ...{ method: 'GET', path, host: 'a.test', headers: { authorization: `Bearer ${token}` } },
+      }),
+    ).httpStatus ?? 200;
+  const ready = async () => (await explain('http://a.test/')).decision.allowed;
+  await awaitUntil(ready, { what: 'the policies' });
+  return { server, explain, check };
+}
+
+const states = ({ policies }: Explanation) =>
+  policies.flatMap(({ limits }) => limits.map(({ name, state, remaining }) => [name, state, remaining]));
+
+t.test('a check is explained with its policy, limits and answer, and nothing is counted', async (t) => {
+  const { server, explain, check } = await startExplained(t);
+  const { accessToken, userId } = await signUp(server);
+  const url = 'https://a.test/orders/1';
+  const as = `user:${userId}`;
+  const first = await explain(url, { as });
+  t.same(await explain(url, { as }), first, 'twice the same');
+  t.match(first, {
+    request: { method: 'GET', host: 'a.test', path: '/orders/1' },
+    route: { found_by: 'host and match', hits: [{ kind: 'HTTPRoute', namespace: 'shop', name: 'orders' }] },
+    caller: { user_id: userId, role: 'authenticated' },
+    policies: [{ name: 'shop/orders', rule: 'default', access: { type: 'Authenticated' }, allows: true }],
+    decision: { allowed: true, status: 200, upstream_headers: { 'x-auth-user-id': userId } },
+  });
+  t.same(states(first), [
+    ['per-user', 'ok', 2],
+    ['watched', 'ok', 1],
+    ['per-key', 'not_counted', undefined],
+  ]);
+  t.equal(await check('/orders/1', accessToken), 200);
+  t.match(states(await explain(url, { as })), [
+    ['per-user', 'ok', 1],
+    ['watched', 'ok', 0],
+  ]);
+  t.equal(await check('/orders/1', accessToken), 200);
+  const over = await explain(url, { credential: accessToken });
+  t.match(states(over), [
+    ['per-user', 'exceeded', 0],
+    ['watched', 'ok', 0],
+  ]);
+  t.match(over.decision, { allowed: false, status: 429, error_code: 'over_request_rate_limit' });
+  t.equal(await check('/orders/1', accessToken), 429, 'the gateway gets the same answer');
+  t.equal(JSON.stringify(over).includes(accessToken), false, 'no secret is shown');
+  t.notOk(server.logs().includes(accessToken));
+});
+
+t.test('callers without access, routes of a gateway and other policies are explained', async (t) => {
+  const { server, explain } = await startExplained(t);
+  const { userId } = await signUp(server);
+  const url = 'https://a.test/orders/admin';
+  const as = `user:${userId}`;
+  t.match(await explain(url), { caller: { problem: 'no_authorization' }, decision: { status: 401 } });
+  t.match(await explain(url, { as }), {
+    policies: [{ rule: '/orders/admin', allows: false, error_code: 'role_not_allowed' }],
+    decision: { status: 403, error_code: 'role_not_allowed' },
+  });
+  const route = { kind: 'HTTPRoute', namespace: 'shop', name: 'orders', section_name: 'open' };
+  t.match(await explain(url, { route }), {
+    route: { found_by: 'gateway', hits: [{ section_name: 'open' }] },
+    policies: [{ name: 'shop/open' }],
+    decision: { allowed: true },
+  });
+  t.match(await explain(url, { route: { ...route, name: 'new' } }), {
+    reason: 'the route that the gateway has matched is not known yet',
+    decision: { status: 503 },
+  });
+  t.match(await explain(url, { policy: 'shop/closed', as }), {
+    route: { found_by: 'policy', hits: [] },
+    decision: { status: 403, error_code: 'route_denied' },
+  });
+  t.match(await explain('https://a.test/orders//x'), { decision: { status: 400 } });
+  t.match(await explain(url, { as: `user:${randomUUID()}` }), {
+    caller: { problem: 'user_not_found' },
+  });
+  const created = await createKey(server, userId);
+  for (const caller of [{ as: `key:${created.id}` }, { credential: created.key }])
+    t.match(await explain('https://a.test/orders/1', caller), {
+      caller: { key_id: created.id, user_id: userId },
+      policies: [
+        {
+          limits: [{ name: 'per-user' }, { name: 'watched' }, { name: 'per-key', state: 'ok', remaining: 1 }],
+        },
+      ],
+    });
+  const wrong = created.key.replace(/...$/, 'abc');
+  t.match(await explain('https://a.test/orders/1', { credential: wrong }), {
+    caller: { problem: 'invalid_api_key' },
+  });
+  const { body: stored } = await server.call('GET', `/admin/api-keys/${created.id}`, { token: adminToken() });
+  t.notOk(stored.last_used_at, 'no use is recorded');
+});
+
+async function createKey({ call }: AuthServer, userId: string) {
+  const body = { name: 'ci', owner: { user_id: userId } };
+  const { body: created } = await call('POST', '/admin/api-keys', { token: adminToken(), body });
+  return { id: String(created.id), key: String(created.key) };
+}
+
+t.test('only administrators may ask, and questions must be complete', async (t) => {
+  const { server } = await startExplained(t);
+  const { accessToken } = await signUp(server);
+  const ask = (token: string | undefined, body: object) =>
+    server.call('POST', '/admin/policies/explain', { ...(token && { token }), body });
+  const question = { method: 'GET', url: 'https://a.test/' };
+  t.match(await ask(undefined, question), { status: 401 });
+  t.match(await ask(accessToken, question), { status: 403 });
+  for (const wrong of [{ url: '/orders' }, { as: 'ada' }, { as: 'user:1' }, { policy: 'shop/missing' }])
+    t.match(await ask(adminToken(), { ...question, ...wrong }), {
+      body: { error_code: 'validation_failed' },
+    });
+});
+
+t.test('the command prints the explanation of a running server', async (t) => {
+  const { server } = await startExplained(t);
+  const { accessToken, userId } = await signUp(server);
+  const args = ['explain', 'GET', 'https://a.test/orders/1', '--server', server.url];
+  const byId = await runOperatorCommand(server.databaseUrl, [...args, '--as', `user:${userId}`]);
+  t.match(JSON.parse(byId.output), { caller: { user_id: userId }, decision: { allowed: true } });
+  const byToken = await runOperatorCommand(server.databaseUrl, [...args, '--credential'], accessToken);
+  t.match(JSON.parse(byToken.output), { caller: { user_id: userId } });
+  const refused = await runOperatorCommand(server.databaseUrl, [...args, '--as', 'ada']);
+  t.equal(refused.exitCode, 1);
+  t.match(refused.errors, 'as must be user:<id>');
+});
