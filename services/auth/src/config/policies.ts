@@ -23,7 +23,7 @@ export const policySettings = {
     group,
     default: '',
     secret: true,
-    doc: 'Bearer token for the xDS server, one of its `XDS_TOKEN_FILE`.',
+    doc: 'Bearer token for the xDS server, one of its `XDS_GRPC_TOKEN_FILE`.',
   }),
   extAuthzPolicyServerTls: bool({
     ...svc('EXT_AUTHZ_POLICY_SERVER_TLS'),
