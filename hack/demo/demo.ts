@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { cp, mkdir } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { createAdmin } from './admin.ts';
 import { choosePorts, describeMoved, type Ports, waitForWindowMs } from './options.ts';
 import { createTable, type Paint, type Table, tryIt } from './output.ts';
 import { PartFailure, type Platform, parts, startPlatform, untilStopped } from './platform.ts';
-import type { RuleStore } from './rules.ts';
-import { clusterRules, folderRules } from './rules.ts';
+import { PolicyFolder } from './policies.ts';
 import { type Step, scenario } from './scenario.ts';
 import { createPerson, createStory, perform, performAfter, type Story } from './story.ts';
 
@@ -22,11 +20,7 @@ export interface DemoProcess {
   /** Milliseconds since the Unix epoch. */
   readonly nowMs: () => number;
   readonly nodePath: string;
-  /** With `KUBECONFIG` in it the rules are kept in that cluster. */
-  readonly environment: Readonly<Record<string, string | undefined>>;
 }
-
-const accessSource = resolve(import.meta.dirname, 'config/access.yaml');
 
 /**
  * Starts the platform, shows the scenario as a table, and stays until the signal aborts, or with
@@ -38,29 +32,26 @@ const accessSource = resolve(import.meta.dirname, 'config/access.yaml');
 export async function runDemo({ once }: { readonly once: boolean }, demo: DemoProcess): Promise<number> {
   const { write, paint, signal, nodePath } = demo;
   const folder = temporaryFolder();
-  let rules: RuleStore | undefined;
   let platform: Platform | undefined;
   try {
     const ports = await choosePorts();
     const moved = describeMoved(ports);
     if (moved !== undefined) write(`${moved}\n`);
-    rules = await openRules(folder.path, demo);
-    await orFailure(rules.write());
-    const accessFile = join(folder.path, 'access.yaml');
-    await cp(accessSource, accessFile);
+    const policies = new PolicyFolder(join(folder.path, 'policies'));
+    await policies.write();
     const jwtSecret = randomBytes(32).toString('base64url');
-    const context = { ports, accessFile, folder: folder.path, nodePath, rules, jwtSecret, signal };
+    const context = { ports, folder: folder.path, nodePath, policies, jwtSecret, signal };
     platform = await startPlatform(parts, context, write);
 
-    const story = makeStory(ports, { jwtSecret, rules, signal });
+    const story = makeStory(ports, { jwtSecret, policies, signal });
     const allAsExpected = await showScenario(story, demo);
     const failure = platform.failure();
     if (failure !== undefined) throw failure;
     if (once) return allAsExpected ? 0 : 1;
-    // Undoes the edits of the scenario: what is left to be tried starts from the rules as they are
-    // written.
-    await rules.write();
-    write(tryIt({ ports, rules, accessFile, jwtSecret, person: story.bob }));
+    // Undoes the edits of the scenario: what is left to be tried starts from the policies as they
+    // are written.
+    await policies.write();
+    write(tryIt({ ports, policies, jwtSecret, person: story.bob }));
     await untilStopped(platform, signal, write);
     return 0;
   } catch (error) {
@@ -73,40 +64,14 @@ export async function runDemo({ once }: { readonly once: boolean }, demo: DemoPr
   } finally {
     if (signal.aborted) write('\nstopping … ');
     await platform?.stop();
-    await rules?.remove().catch((error) => write(`${getReason(error)}\n`));
     folder.remove();
     if (signal.aborted) write('stopped\n');
   }
 }
 
-async function openRules(folder: string, { environment, write }: DemoProcess): Promise<RuleStore> {
-  if ((environment.KUBECONFIG ?? '') === '') {
-    const rulesFolder = join(folder, 'limits');
-    await mkdir(rulesFolder);
-    return folderRules(rulesFolder);
-  }
-  const rules = await orFailure(clusterRules(environment));
-  write(`${rules.notice}\n`);
-  return rules;
-}
-
-/** A cluster may be unreachable, or reject the request. */
-async function orFailure<T>(step: Promise<T>): Promise<T> {
-  try {
-    return await step;
-  } catch (cause) {
-    const hint = 'Unset KUBECONFIG to keep them in a folder instead.';
-    throw new PartFailure('the rules could not be put in their place', { hint }, getReason(cause), { cause });
-  }
-}
-
-function getReason(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 function makeStory(
   ports: Ports,
-  { jwtSecret, rules, signal }: { jwtSecret: string; rules: RuleStore; signal: AbortSignal },
+  { jwtSecret, policies, signal }: { jwtSecret: string; policies: PolicyFolder; signal: AbortSignal },
 ): Story {
   const gatewayUrl = `http://127.0.0.1:${ports.envoy}`;
   const directUrl = `http://127.0.0.1:${ports.authHttp}`;
@@ -118,7 +83,7 @@ function makeStory(
     ada: person('ada'),
     bob: person('bob'),
     admin: createAdmin({ url: directUrl, jwtSecret }),
-    rules,
+    policies,
   });
 }
 

@@ -30,6 +30,5 @@ const exitCode = await runDemo(parsed, {
   signal: stop.signal,
   nowMs: Date.now,
   nodePath: process.execPath,
-  environment: process.env,
 });
 process.exit(exitCode);

@@ -10,13 +10,12 @@ export type DemoArguments =
 export const usage = `make demo [ARGS="<flags>"], or: node hack/demo/main.ts [<flags>]
 
 Starts the whole platform on this machine: the auth server with a PostgreSQL of its own, the xDS server over a
-folder of RateLimitConfig manifests, the rate limit service that follows it, an application, and a real Envoy in front.
+folder with an AccessPolicy, the rate limit service that follows it, an application, and a real Envoy in front.
 Then it does what a user would, shows the results in a table, and stays up to be played with until Ctrl-C.
 
   --once  end after the table; exit code 0 if every row has the expected result, 1 if not
   --help  this text
 
-KUBECONFIG=<file> keeps the RateLimitConfigs in that cluster, in a namespace that is removed at the end.
 NO_COLOR=1 turns colours off.
 `;
 

@@ -1,6 +1,6 @@
 import { serviceKey } from '@tollgate/testkit/service-key';
 import type { Ports } from './options.ts';
-import type { RuleStore } from './rules.ts';
+import type { PolicyFolder } from './policies.ts';
 import type { Row, Step } from './scenario.ts';
 import type { Outcome, Person } from './story.ts';
 
@@ -43,21 +43,20 @@ export function createTable(steps: readonly Step[], paint: Paint): Table {
 
 export interface TryItOptions {
   readonly ports: Ports;
-  readonly rules: RuleStore;
-  readonly accessFile: string;
+  readonly policies: PolicyFolder;
   readonly jwtSecret: string;
   /** A user who may sign in. */
   readonly person: Pick<Person, 'name' | 'email' | 'password' | 'userId'>;
 }
 
 /** Commands to copy after the table, and their purpose. */
-export function tryIt({ ports, rules, accessFile, jwtSecret, person }: TryItOptions): string {
+export function tryIt({ ports, policies, jwtSecret, person }: TryItOptions): string {
   const shop = `http://127.0.0.1:${ports.envoy}`;
   const auth = `${shop}/auth`;
   const debug = `http://127.0.0.1:${ports.limiterDebug}`;
   const credentials = `{"email":"${person.email}","password":"${person.password}"}`;
   const question =
-    '{"domain":"demo","descriptors":[{"entries":[{"key":"plan","value":"free"},{"key":"user_id","value":"me"}]}]}';
+    '{"domain":"policy/demo/shop","descriptors":[{"entries":[{"key":"limit","value":"per-user"},{"key":"user_id","value":"me"}]}]}';
   const user = `http://127.0.0.1:${ports.authHttp}/admin/users/${person.userId()}`;
   return `
 All of it stays up. Sign in as ${person.name}, and ask the shop until the plan has no more; without a token, or for /stock:
@@ -77,13 +76,12 @@ Sign up yourself, in the browser or by the API, and follow the link in the mailb
   curl ${auth}/signup -d '{"email":"me@example.com","password":"correct horse"}'
   http://localhost:${ports.authHttp}/dev/mail
 Change a limit or an access rule. Saved changes take effect at once; they and any errors are shown here:
-  ${rules.getLocation('plans.yaml')}
-  ${accessFile}
-Admin pages: served rules and their limiters, why a rule matches, counters
+  ${policies.path}/shop.yaml
+Admin pages: access policies, served rules and their limiters, why a rule matches, counters
   http://127.0.0.1:${ports.xdsAdmin}/
   curl ${debug}/explain -d '${question}'
   curl ${debug}/stats
-  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=^cluster.shop.(ext_authz|ratelimit)'
+  curl 'http://127.0.0.1:${ports.envoyAdmin}/stats?filter=^cluster.shop.ext_authz'
   http://127.0.0.1:${ports.envoyAdmin}/
 
 Ctrl-C stops everything.

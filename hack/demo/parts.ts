@@ -5,16 +5,14 @@ import { findBinary, startServerProcess } from '@tollgate/testkit/processes';
 import { fetchText, startHttpServer, startService } from '@tollgate/testkit/services';
 import { createAdmin } from './admin.ts';
 import { movePorts, type Ports } from './options.ts';
-import type { RuleStore } from './rules.ts';
+import type { PolicyFolder } from './policies.ts';
 
 export interface PartContext {
   readonly ports: Ports;
   readonly folder: string;
   readonly nodePath: string;
-  /** Where the xDS server finds the RateLimitConfigs. */
-  readonly rules: RuleStore;
-  /** The rules of routes: who may do what. */
-  readonly accessFile: string;
+  /** Who may call the shop, and how much. */
+  readonly policies: PolicyFolder;
   /** Signs every token. */
   readonly jwtSecret: string;
   /** Aborts when the demo stops, also while a part starts. */
@@ -68,13 +66,13 @@ export const auth: Part = {
   },
 };
 
-function authSettings({ ports, jwtSecret, accessFile }: PartContext, folder: string): Record<string, string> {
+function authSettings({ ports, jwtSecret }: PartContext, folder: string): Record<string, string> {
   const gateway = `http://127.0.0.1:${ports.envoy}`;
   return {
     SVC_MODE: 'development',
     SVC_DEVELOPMENT_FOLDER: folder,
     PORT: String(ports.authHttp),
-    // Shown in the terminal: routes in force, errors in them, and sign-ins.
+    // Shown in the terminal: policies in force, and sign-ins.
     LOG_LEVEL: 'info',
     SVC_JWT_SECRET: jwtSecret,
     // Users reach it through Envoy, and links in mails lead there.
@@ -85,7 +83,10 @@ function authSettings({ ports, jwtSecret, accessFile }: PartContext, folder: str
     SVC_EXT_AUTHZ_GRPC_PORT: String(ports.authGrpc),
     // Envoy asks over gRPC here; the other variant needs a port all the same.
     SVC_EXT_AUTHZ_HTTP_PORT: '0',
-    SVC_EXT_AUTHZ_ROUTES_FILE: accessFile,
+    SVC_EXT_AUTHZ_POLICY_SERVER: `127.0.0.1:${ports.xdsGrpc}`,
+    SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${ports.limiterGrpc}`,
+    // The default of 20 ms can be too short while everything starts on one machine.
+    SVC_EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '5s',
     SVC_API_KEYS_ENABLED: 'true',
     SVC_ORGANIZATIONS_ENABLED: 'true',
   };
@@ -125,7 +126,7 @@ function versionIn(serverInfo: string): string {
   return serverInfo.match(/"version": ?"[^/"]*\/([^/"]+)\//)?.[1] ?? 'unknown version';
 }
 
-/** services/ratelimit with counters in memory, and its rules from the xDS server. */
+/** services/ratelimit with counters in memory, and the limits of policies from the xDS server. */
 export const limiter: Part = {
   name: 'the rate limit service',
   hint: 'Its last lines are above. They name the setting, port or server where one is at fault.',
@@ -188,12 +189,13 @@ export const shop: Part = {
 export const xds: Part = {
   name: 'the xDS server',
   hint: 'Its last lines are above. They name the setting, port or manifest where one is at fault.',
-  async start({ ports, rules, nodePath, signal }) {
+  async start({ ports, policies, nodePath, signal }) {
     const server = await startService('xds', {
       nodePath,
       signal,
       settings: {
-        ...rules.xdsEnvironment,
+        XDS_SOURCE: 'folder',
+        XDS_FOLDER: policies.path,
         XDS_GRPC_HOST: '127.0.0.1',
         XDS_GRPC_PORT: String(ports.xdsGrpc),
         XDS_ADMIN_HOST: '127.0.0.1',

@@ -5,7 +5,7 @@ import { auth, envoy, limiter, shop, xds } from './parts.ts';
 /**
  * All parts of the demo in the order of their start. A new one is a file in parts/ and a line here.
  */
-export const parts: readonly Part[] = [auth, xds, limiter, shop, envoy];
+export const parts: readonly Part[] = [xds, limiter, auth, shop, envoy];
 
 export interface Platform {
   /** The part that has ended by itself, if one has. */

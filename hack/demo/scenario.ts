@@ -1,4 +1,4 @@
-import type { RuleEdit } from './rules.ts';
+import type { PolicyEdit } from './policies.ts';
 import type { GetOptions, Story } from './story.ts';
 import { counted, limited, stockReader, tampered } from './story.ts';
 
@@ -26,14 +26,14 @@ export interface Step {
 }
 
 /** A higher limit for the plan `free`. */
-export const morePerHour: RuleEdit = {
-  file: 'plans.yaml',
-  from: 'requestsPerUnit: 5',
-  to: 'requestsPerUnit: 500',
+export const morePerHour: PolicyEdit = {
+  file: 'shop.yaml',
+  from: 'requests: 5',
+  to: 'requests: 500',
 };
 
 /**
- * Steps of the demo, in order. Users and counters are new with each start; limits and routes are
+ * Steps of the demo, in order. Users and counters are new with each start; limits and access are
  * those of config/.
  */
 export const scenario: readonly Step[] = [
@@ -65,7 +65,7 @@ export const scenario: readonly Step[] = [
       },
       { ...asAda('/orders'), expect: '200 ada (free), 1 of 5 left' },
       { ...asAda('/orders'), expect: '200 ada (free), 0 of 5 left' },
-      { ...asAda('/orders'), expect: '429 by free-plan' },
+      { ...asAda('/orders'), expect: '429 over_request_rate_limit' },
     ],
   },
   {
@@ -113,10 +113,10 @@ export const scenario: readonly Step[] = [
     ],
   },
   {
-    title: 'A RateLimitConfig is edited while everything runs: more for the plan "free"',
+    title: 'The access policy is edited while everything runs: more for the plan "free"',
     change: {
-      make: ({ rules }) => rules.edit(morePerHour),
-      after: ({ rules }) => rules.edited,
+      make: ({ policies }) => policies.edit(morePerHour),
+      after: () => 'the file was saved',
     },
     rows: [{ ...asAda('/orders', limited), expect: '200 ada (free), limit 500' }],
   },
@@ -146,7 +146,7 @@ export const scenario: readonly Step[] = [
       { ...asAda('/orders'), expect: '200 ada (pro), 2 of 3 left' },
       { ...asBob('/orders'), expect: '200 bob (free), 1 of 3 left' },
       { ...asAda('/orders'), expect: '200 ada (pro), 0 of 3 left' },
-      { ...asBob('/orders'), expect: '429 by organization' },
+      { ...asBob('/orders'), expect: '429 over_request_rate_limit' },
     ],
   },
   {
@@ -170,7 +170,7 @@ export const scenario: readonly Step[] = [
         expect: `200 no user, ${left} of 3 left`,
         act: countedByKey,
       })),
-      { what: 'GET /orders', expect: '429 by pro-key', act: countedByKey },
+      { what: 'GET /orders', expect: '429 over_request_rate_limit', act: countedByKey },
     ],
   },
   {

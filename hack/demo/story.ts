@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AuthApiError, AuthClient } from '@supabase/auth-js';
 import type { Admin } from './admin.ts';
-import type { RuleStore } from './rules.ts';
+import type { PolicyFolder } from './policies.ts';
 import type { Change, Row } from './scenario.ts';
 
 /** Above all timeouts between the parts; password hashes may be queued. */
@@ -39,8 +39,9 @@ export async function readReply(response: Response): Promise<Reply> {
  * In a few words: who the shop thinks asked, and how much of the limit is left; or who refused it
  * and why.
  */
-export function counted({ status, headers, body }: Reply, names: Names): string {
-  if (status !== 200) return refusal({ status, headers, body });
+export function counted(reply: Reply, names: Names): string {
+  const { status, headers, body } = reply;
+  if (status !== 200) return refusal(reply);
   const limit = headers.get('ratelimit-limit');
   const left =
     limit === null ? 'not counted' : `${headers.get('ratelimit-remaining') ?? '?'} of ${limit} left`;
@@ -64,17 +65,7 @@ export function stockReader(reply: Reply): string {
 
 export type Names = ReadonlyMap<string, string>;
 
-/**
- * Envoy names the rules in its own header, `3, 5;w=3600;name="free-plan", 3;w=3600;name="shared"`,
- * which begins with the limit that refused the request.
- */
-function refusal({ status, headers, body }: Reply): string {
-  if (headers.has('x-limited-by')) {
-    const rules = headers.get('x-ratelimit-limit') ?? '';
-    const limit = Number.parseInt(rules, 10);
-    const rule = new RegExp(`, ${limit};[^,]*name="([^"]*)"`).exec(rules)?.[1];
-    return `${status} by ${rule ?? 'a limit without a name'}`;
-  }
+function refusal({ status, body }: Reply): string {
   return `${status} ${text(body, 'error_code') ?? text(body, 'error') ?? 'without a reason'}`;
 }
 
@@ -212,7 +203,7 @@ export interface Story {
   readonly ada: Person;
   readonly bob: Person;
   readonly admin: Admin;
-  readonly rules: RuleStore;
+  readonly policies: PolicyFolder;
   /** Names of users who have signed up, by id. */
   names(): Names;
   /** Gets a page of the shop through Envoy. */
@@ -224,7 +215,7 @@ export interface GetOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface StoryOptions extends Pick<Story, 'ada' | 'bob' | 'admin' | 'rules'> {
+export interface StoryOptions extends Pick<Story, 'ada' | 'bob' | 'admin' | 'policies'> {
   /** URL of Envoy, without a slash at the end. */
   readonly gatewayUrl: string;
   readonly signal: AbortSignal;

@@ -72,8 +72,8 @@ t.test('only ports change in the Envoy configuration', async (t) => {
 
 t.test('envoy.yaml names the usual ports', async (t) => {
   const yaml = readFileSync(new URL('../envoy.yaml', import.meta.url), 'utf8');
-  const { envoy, envoyAdmin, limiterGrpc, authHttp, authGrpc, shop } = preferredPorts;
-  for (const port of [envoy, envoyAdmin, limiterGrpc, authHttp, authGrpc, shop]) {
+  const { envoy, envoyAdmin, authHttp, authGrpc, shop } = preferredPorts;
+  for (const port of [envoy, envoyAdmin, authHttp, authGrpc, shop]) {
     t.ok(yaml.includes(`port_value: ${port} `), `port ${port}`);
   }
 });

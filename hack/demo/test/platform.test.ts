@@ -3,7 +3,7 @@ import t from 'tap';
 import { preferredPorts } from '../options.ts';
 import type { Part, PartContext } from '../parts.ts';
 import { startPlatform, untilStopped } from '../platform.ts';
-import { folderRules } from '../rules.ts';
+import { PolicyFolder } from '../policies.ts';
 
 /** A part that writes what happens to it in a list. */
 function makePart(
@@ -41,9 +41,8 @@ function makeContext(): {
     context: {
       ports: preferredPorts,
       folder: '/nowhere',
-      accessFile: '/nowhere/access.yaml',
       nodePath: 'node',
-      rules: folderRules('/nowhere/limits'),
+      policies: new PolicyFolder('/nowhere/policies'),
       jwtSecret: 'a secret of this test',
       signal: stop.signal,
     },
