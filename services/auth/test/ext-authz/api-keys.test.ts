@@ -65,8 +65,7 @@ t.test('a revocation is notified before its answer, and takes effect within 50 m
   t.teardown(() => sql.end());
   const heard: string[] = [];
   await sql.listen('tollgate_identity', (payload) => heard.push(payload));
-  const hears = (payload: string) =>
-    awaitUntil(() => heard.includes(payload), { what: payload, everyMs: 1 });
+  const hears = (payload: string) => awaitUntil(() => heard.includes(payload), { what: payload, everyMs: 1 });
   const [roundTripsMs, delaysMs]: [number[], number[]] = [[], []];
   for (let turn = 0; turn < 7; turn += 1) {
     const { id, key } = await createKeyOf(one);
