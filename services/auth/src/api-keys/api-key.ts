@@ -31,16 +31,20 @@ export const keyRow = {
   last_used_at: timestamptz.orNull,
   rotated_from: uuid.orNull,
   created_by: text,
+  /** Whether a member of the organization that owns it issued it. */
+  by_member: boolean,
 };
 
 /** An API key. The key itself is not stored. */
 export type ApiKey = RowOf<typeof keyRow>;
 
-/** The owner of a key. Neither id: a machine. */
-export type KeyOwner =
+/** A user or an organization that owns a key. */
+export type OwnerWithKeys =
   | { readonly userId: string; readonly orgId?: undefined }
-  | { readonly userId?: undefined; readonly orgId: string }
-  | { readonly userId?: undefined; readonly orgId?: undefined };
+  | { readonly userId?: undefined; readonly orgId: string };
+
+/** The owner of a key. Neither id: a machine. */
+export type KeyOwner = OwnerWithKeys | { readonly userId?: undefined; readonly orgId?: undefined };
 
 export function toColumns({ userId, orgId }: KeyOwner): Pick<ApiKey, 'user_id' | 'org_id'> {
   return { user_id: userId ?? null, org_id: orgId ?? null };

@@ -9,8 +9,7 @@ import type { Transactions } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
-import type { User } from '../users/user.ts';
-import { type ApiKey, type KeyOwner, toColumns } from './api-key.ts';
+import { type ApiKey, type KeyOwner, type OwnerWithKeys, toColumns } from './api-key.ts';
 import { type KeyInput, type KeyValues, maxLifeMs, newKeyValues, readKeyInput } from './input.ts';
 import { createKey, digestKey } from './key-format.ts';
 import { checkGivenRights, checkNotItself, requireOwnRights } from './rights.ts';
@@ -43,32 +42,34 @@ export async function getApiKey({ store }: ApiKeysContext, id: string): Promise<
   return key;
 }
 
-/** A key of the user. @throws AppError `api_key_not_found`, also for keys of other users. */
-export async function getOwnKey(
-  context: ApiKeysContext,
-  user: Pick<User, 'id'>,
-  id: string,
-): Promise<ApiKey> {
+/** A key of the owner. @throws AppError `api_key_not_found`, also for keys of others. */
+export async function getOwnKey(context: ApiKeysContext, owner: OwnerWithKeys, id: string): Promise<ApiKey> {
   const key = await getApiKey(context, id);
-  if (key.user_id !== user.id) throw errors.api_key_not_found();
+  const { user_id, org_id } = toColumns(owner);
+  if (key.user_id !== user_id || key.org_id !== org_id) throw errors.api_key_not_found();
   return key;
 }
 
-/** A key that the user may change or rotate. @throws AppError `api_key_not_found`, `not_admin` */
+/**
+ * A key that the owner, or a member of it, may change or rotate.
+ *
+ * @throws AppError `api_key_not_found`, `not_admin`
+ */
 export async function getOwnKeyForChange(
   context: ApiKeysContext,
-  user: User,
+  owner: OwnerWithKeys,
   { id, nowMs }: { readonly id: string; readonly nowMs: number },
 ): Promise<ApiKey> {
-  const key = await getOwnKey(context, user, id);
-  requireOwnRights(key, { user, settings: context.settings, nowMs });
+  const key = await getOwnKey(context, owner, id);
+  requireOwnRights(key, { settings: context.settings, nowMs });
   return key;
 }
 
 /**
  * Creates a key.
  *
- * @param maxKeys of the user who owns it; default: any number
+ * @param maxKeys of its owner; default: any number
+ * @param byMember whether a member of the organization that owns it issues it; default false
  * @throws AppError `validation_failed`, `user_not_found`, `organization_not_found`,
  *   `too_many_api_keys`, `insufficient_scope`
  */
@@ -78,36 +79,49 @@ export async function createApiKey(
     owner,
     input,
     maxKeys,
-  }: { readonly owner: KeyOwner; readonly input: KeyInput; readonly maxKeys?: number },
+    byMember = false,
+  }: {
+    readonly owner: KeyOwner;
+    readonly input: KeyInput;
+    readonly maxKeys?: number;
+    readonly byMember?: boolean;
+  },
   request: AdminRequest,
 ): Promise<IssuedKey> {
   const { nowMs } = request.metadata;
   const values = readKeyInput(input, newKeyValues, nowMs);
   await checkGivenRights(context, request, { ...values, ...toColumns(owner) });
   await checkRole(context, values.role, owner.userId);
-  const { key, text } = issueKey(context, { ...values, ...toColumns(owner), rotated_from: null }, request);
+  const columns = { ...values, ...toColumns(owner), rotated_from: null, by_member: byMember };
+  const { key, text } = issueKey(context, columns, request);
   const audit = keyAudit('api_key_created', key, request);
   const isCreated = await context.store.transaction(async ({ apiKeys }) => {
-    if (owner.userId !== undefined && maxKeys !== undefined)
-      await requireRoom(apiKeys, { userId: owner.userId, maxKeys, at: key.created_at });
+    await requireRoom(apiKeys, key, maxKeys);
     return apiKeys.insert(key, digestKey(text), audit);
   });
   if (!isCreated) throw owner.orgId === undefined ? errors.user_not_found() : errors.organization_not_found();
   return { key, text };
 }
 
-/** @throws AppError `too_many_api_keys` */
+/**
+ * Locks the user who is to own the key. An organization is locked by the change of its member.
+ *
+ * @throws AppError `too_many_api_keys`
+ */
 async function requireRoom(
   apiKeys: ApiKeyStore,
-  { userId, maxKeys, at }: { readonly userId: string; readonly maxKeys: number; readonly at: Date },
+  { user_id: userId, org_id: orgId, created_at: at }: ApiKey,
+  maxKeys: number | undefined,
 ): Promise<void> {
-  await apiKeys.lockUser(userId);
-  if ((await apiKeys.countKept(userId, at)) >= maxKeys) throw errors.too_many_api_keys();
+  const ownerId = userId ?? orgId;
+  if (ownerId === null || maxKeys === undefined) return;
+  if (userId !== null) await apiKeys.lockUser(userId);
+  if ((await apiKeys.countKept(ownerId, at)) >= maxKeys) throw errors.too_many_api_keys();
 }
 
 function issueKey(
   { settings, random }: ApiKeysContext,
-  values: KeyValues & Pick<ApiKey, 'user_id' | 'org_id' | 'rotated_from'>,
+  values: KeyValues & Pick<ApiKey, 'user_id' | 'org_id' | 'rotated_from' | 'by_member'>,
   { actor, metadata }: AdminRequest,
 ): IssuedKey {
   const at = new Date(metadata.nowMs);
@@ -180,7 +194,13 @@ export async function rotateApiKey(
     old,
     grace = '',
     maxKeys,
-  }: { readonly old: ApiKey; readonly grace?: string | undefined; readonly maxKeys?: number },
+    byMember = false,
+  }: {
+    readonly old: ApiKey;
+    readonly grace?: string | undefined;
+    readonly maxKeys?: number;
+    readonly byMember?: boolean;
+  },
   request: AdminRequest,
 ): Promise<IssuedKey> {
   checkNotItself(request, old);
@@ -192,12 +212,12 @@ export async function rotateApiKey(
   const lifeMs = expiry && Math.min(expiry.getTime() - createdAt.getTime(), maxLifeMs);
   const expires_at = lifeMs === null ? null : new Date(nowMs + lifeMs);
   await checkGivenRights(context, request, { ...old, expires_at });
-  const { key, text } = issueKey(context, { ...old, expires_at, rotated_from: old.id }, request);
+  const columns = { ...old, expires_at, rotated_from: old.id, by_member: byMember };
+  const { key, text } = issueKey(context, columns, request);
   const audit = keyAudit('api_key_rotated', key, request, { rotated_from: old.id, grace: grace || '0s' });
   const isRotated = await context.store.transaction(async ({ apiKeys }) => {
     // Keys that were replaced count, too: otherwise rotations could add any number.
-    if (old.user_id !== null && maxKeys !== undefined)
-      await requireRoom(apiKeys, { userId: old.user_id, maxKeys: 2 * maxKeys, at: key.created_at });
+    await requireRoom(apiKeys, key, maxKeys && 2 * maxKeys);
     const { id, updated_at: version } = old;
     const validUntil = new Date(nowMs + graceMs);
     return apiKeys.rotate({ key, digest: digestKey(text) }, { id, version, validUntil }, audit);

@@ -1,7 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type AdminRequest, checkRoles, checkScopes } from '../sessions/admin-request.ts';
-import type { User } from '../users/user.ts';
 import type { ApiKey } from './api-key.ts';
 import type { ApiKeysContext } from './keys.ts';
 
@@ -79,23 +78,17 @@ export function checkNotItself({ scopes, actor }: AdminRequest, { id }: Pick<Api
 }
 
 /**
- * Users change and rotate only what they could have created: a key that an administrator issued,
- * blocked or gave more can only be revoked.
+ * Users change and rotate only what they could have created, and members only what a member could
+ * have created: a key that an administrator issued, blocked or gave more can only be revoked.
  *
  * @throws AppError `not_admin`
  */
 export function requireOwnRights(
   key: ApiKey,
-  {
-    user,
-    settings,
-    nowMs,
-  }: { readonly user: User; readonly settings: Pick<Settings, 'apiKeyScopes'> } & {
-    readonly nowMs: number;
-  },
+  { settings, nowMs }: { readonly settings: Pick<Settings, 'apiKeyScopes'>; readonly nowMs: number },
 ): void {
   const isOwn =
-    key.created_by === user.id &&
+    (key.user_id === null ? key.by_member : key.created_by === key.user_id) &&
     key.role === null &&
     key.plan === null &&
     key.rate_limit === null &&

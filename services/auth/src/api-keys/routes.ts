@@ -30,7 +30,7 @@ import {
 } from './keys.ts';
 
 const texts = Type.Optional(Type.Array(Type.String()));
-const ownKeyBody = body({
+export const ownKeyBody = body({
   name: optionalText,
   scopes: texts,
   expires_at: optionalText,
@@ -57,7 +57,7 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.get(path, async (request, reply) => {
     requireSelfService(context);
     const { user } = await authenticatePermanentUser(request, context);
-    const keys = await store.apiKeys.listOfUser(user.id);
+    const keys = await store.apiKeys.listOwned(user.id);
     return reply.send({ api_keys: keys.map(toOwnKeyJson) });
   });
 
@@ -75,13 +75,17 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.get(one, { schema: { params } }, async (request, reply) => {
     requireSelfService(context);
     const { user } = await authenticatePermanentUser(request, context);
-    return reply.send(toOwnKeyJson(await getOwnKey(context, user, keyId(request.params))));
+    return reply.send(toOwnKeyJson(await getOwnKey(context, { userId: user.id }, keyId(request.params))));
   });
 
   api.patch(one, { schema: { params, body: ownKeyBody }, bodyLimit }, async (request, reply) => {
     const { user, request: ownRequest } = await authenticateForChange(request, context);
     const { nowMs } = ownRequest.metadata;
-    const before = await getOwnKeyForChange(context, user, { id: keyId(request.params), nowMs });
+    const before = await getOwnKeyForChange(
+      context,
+      { userId: user.id },
+      { id: keyId(request.params), nowMs },
+    );
     const change = { input: readOwnInput(request.body, settings), request: ownRequest };
     return reply.send(toOwnKeyJson(await updateApiKey(context, before, change)));
   });
@@ -90,7 +94,7 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.delete(one, { schema: { params } }, async (request, reply) => {
     requireSelfService(context);
     const { user } = await authenticatePermanentUser(request, context);
-    const key = await getOwnKey(context, user, keyId(request.params));
+    const key = await getOwnKey(context, { userId: user.id }, keyId(request.params));
     await revokeApiKey(context, key, { actor: user, metadata: requestMetadata(request, context) });
     return reply.code(204).send();
   });
@@ -99,7 +103,7 @@ export const addApiKeyRoutes: AddRoutes<ApiKeysContext> = (api, context) => {
   api.post(`${one}/rotate`, rotation, async (request, reply) => {
     const { user, request: ownRequest } = await authenticateForChange(request, context);
     const { nowMs } = ownRequest.metadata;
-    const old = await getOwnKeyForChange(context, user, { id: keyId(request.params), nowMs });
+    const old = await getOwnKeyForChange(context, { userId: user.id }, { id: keyId(request.params), nowMs });
     const { grace } = request.body;
     const { key, text } = await rotateApiKey(context, { old, grace, maxKeys }, ownRequest);
     return reply.code(201).send({ ...toOwnKeyJson(key), key: text });
@@ -149,7 +153,7 @@ function keyId(parameters: Static<typeof params>): string {
  *
  * @throws AppError `validation_failed`
  */
-function readOwnInput(
+export function readOwnInput(
   { name, scopes, expires_at, allowed_networks, disabled }: Static<typeof ownKeyBody>,
   { apiKeyScopes }: Pick<Settings, 'apiKeyScopes'>,
 ): KeyInput {
@@ -161,8 +165,8 @@ function readOwnInput(
   return { name, scopes, expires_at, allowed_networks, disabled };
 }
 
-/** A key as its owner sees it. */
-function toOwnKeyJson(key: ApiKey) {
+/** A key as its owner, or a member of it, sees it. */
+export function toOwnKeyJson(key: ApiKey) {
   const { admin_scopes: _rights, created_by: _actor, ...shown } = toKeyJson(key);
   return shown;
 }

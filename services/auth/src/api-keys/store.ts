@@ -15,7 +15,7 @@ import {
 } from '../db/statement.ts';
 import { type ApiKey, keyRow } from './api-key.ts';
 
-/** The bound of `SVC_API_KEYS_PER_USER`, twice because of rotations. */
+/** The bound of `SVC_API_KEYS_PER_USER` and `SVC_API_KEYS_PER_ORGANIZATION`, twice because of rotations. */
 const maxListed = 2_000;
 
 const p = {
@@ -60,15 +60,18 @@ const update = statement({})`
   ), audit as (${auditInsert('updated')})
   select id from updated`;
 
-const listOfUser = statement(keyRow)`select ${columns} from api_keys
-  where user_id = ${p.ownerId} order by created_at desc, id desc limit ${raw(maxListed)}`;
+/** The keys of a user or an organization. */
+const owned = fragment`(user_id = ${p.ownerId} or org_id = ${p.ownerId})`;
+
+const listOwned = statement(keyRow)`select ${columns} from api_keys
+  where ${owned} order by created_at desc, id desc limit ${raw(maxListed)}`;
 
 const lock = statement({})`${lockOwner(p.ownerId)}`;
 
 // The clean-up removes keys a day after they expire. Until then they count: otherwise the rows of
-// a user who creates keys with short lives would have no bound.
+// an owner who creates keys with short lives would have no bound.
 const countKept = statement({ total: integer })`select count(*)::int as total from api_keys
-  where user_id = ${p.ownerId} and (expires_at is null or expires_at > ${p.at}::timestamptz - interval '1 day')`;
+  where ${owned} and (expires_at is null or expires_at > ${p.at}::timestamptz - interval '1 day')`;
 
 // A key is rotated once: the next rotation is that of its successor.
 const rotate = statement({})`
@@ -212,9 +215,9 @@ export class ApiKeyStore {
     await recordUse.run(this.#sql, { items: uses });
   }
 
-  /** All keys of a user, newest first. Self-service bounds their number. */
-  async listOfUser(userId: string): Promise<readonly ApiKey[]> {
-    return listOfUser.run(this.#sql, { ownerId: userId });
+  /** All keys of a user or an organization, newest first. Self-service bounds their number. */
+  async listOwned(ownerId: string): Promise<readonly ApiKey[]> {
+    return listOwned.run(this.#sql, { ownerId });
   }
 
   /** Locks the user, so that concurrent requests for keys are counted one after the other. */
@@ -222,9 +225,9 @@ export class ApiKeyStore {
     await lock.run(this.#sql, { ownerId: userId });
   }
 
-  /** Counts the keys of a user, without keys that expired more than a day ago. */
-  async countKept(userId: string, at: Date): Promise<number> {
-    return (await countKept.first(this.#sql, { ownerId: userId, at }))?.total ?? 0;
+  /** Counts the keys of a user or an organization, without those that expired more than a day ago. */
+  async countKept(ownerId: string, at: Date): Promise<number> {
+    return (await countKept.first(this.#sql, { ownerId, at }))?.total ?? 0;
   }
 
   /**

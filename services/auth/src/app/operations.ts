@@ -252,6 +252,38 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Revoke an invitation to an organization',
     status: 204,
   },
+  'GET /organizations/{organization_id}/api-keys': {
+    ...forUser,
+    summary: 'List the API keys of an organization',
+    response: 'OwnApiKeyList',
+  },
+  'POST /organizations/{organization_id}/api-keys': {
+    ...forUser,
+    summary: 'Create an API key of an organization',
+    response: 'CreatedOwnApiKey',
+    status: 201,
+  },
+  'GET /organizations/{organization_id}/api-keys/{key_id}': {
+    ...forUser,
+    summary: 'Get an API key of an organization',
+    response: 'OwnApiKey',
+  },
+  'PATCH /organizations/{organization_id}/api-keys/{key_id}': {
+    ...forUser,
+    summary: 'Change an API key of an organization. An empty text or list removes the value',
+    response: 'OwnApiKey',
+  },
+  'DELETE /organizations/{organization_id}/api-keys/{key_id}': {
+    ...forUser,
+    summary: 'Revoke an API key of an organization',
+    status: 204,
+  },
+  'POST /organizations/{organization_id}/api-keys/{key_id}/rotate': {
+    ...forUser,
+    summary: 'Replace an API key of an organization. The old one is valid for `grace`',
+    response: 'CreatedOwnApiKey',
+    status: 201,
+  },
   'POST /organizations/join': {
     ...forUser,
     summary: 'Join an organization with the token of an invitation to the email address of the user',

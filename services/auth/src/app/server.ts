@@ -40,6 +40,7 @@ import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
 import { addOAuthTokenRoutes } from '../oauth/token.ts';
 import { addInvitationRoutes } from '../organizations/invitation-routes.ts';
+import { addOrganizationKeyRoutes } from '../organizations/key-routes.ts';
 import { addMemberRoutes, addOrganizationRoutes } from '../organizations/routes.ts';
 import { isNavigation, sendErrorPage } from '../pages/error-page.ts';
 import { addPageRoutes } from '../pages/routes.ts';
@@ -80,6 +81,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addOrganizationRoutes,
   addMemberRoutes,
   addInvitationRoutes,
+  addOrganizationKeyRoutes,
   addAdminUserRoutes,
   addImportRoutes,
   addAdminLinkRoutes,

@@ -14,7 +14,7 @@ export const apiKeySettings = {
     ...svc('API_KEYS_SELF_SERVICE'),
     group,
     default: false,
-    doc: 'Let users manage keys of their own: `/user/api-keys`, and on the hosted account page.',
+    doc: 'Let users manage keys of their own, and members those of their organization: `/user/api-keys`, `/organizations/{id}/api-keys`, and hosted pages.',
   }),
   apiKeysAal: oneOf(['aal1', 'aal2'], {
     ...svc('API_KEYS_AAL'),
@@ -30,11 +30,19 @@ export const apiKeySettings = {
     max: 1_000,
     doc: 'Keys that a user may create. Expired ones do not count. Administrators may create more.',
   }),
+  apiKeysPerOrganization: int({
+    ...svc('API_KEYS_PER_ORGANIZATION'),
+    group,
+    default: 100,
+    min: 1,
+    max: 1_000,
+    doc: 'Keys of an organization that its members may create. Expired ones do not count. Administrators may create more.',
+  }),
   apiKeyScopes: list({
     ...svc('API_KEYS_SCOPES'),
     group,
     default: [],
-    doc: 'Scopes that users may give to keys of their own. Administrators may give any.',
+    doc: 'Scopes that users may give to keys of their own and of their organizations. Administrators may give any.',
   }),
   apiKeyRoles: list({
     ...svc('API_KEYS_ROLES'),

@@ -10,6 +10,8 @@ const organizationPermissions = {
   'members:read': 'list members',
   'members:write': 'change roles, and remove members',
   'members:invite': 'list, send and revoke invitations',
+  'keys:read': 'list API keys',
+  'keys:write': 'create, change, rotate and revoke API keys',
 } as const;
 
 export type OrganizationPermission = keyof typeof organizationPermissions;

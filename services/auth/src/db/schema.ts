@@ -183,7 +183,7 @@ export const usedColumns: Columns = {
       'plan',
     ],
     ...['rate_limit', 'expires_at', 'allowed_networks', 'metadata', 'disabled', 'created_at', 'updated_at'],
-    ...['last_used_at', 'rotated_from', 'created_by'],
+    ...['last_used_at', 'rotated_from', 'created_by', 'by_member'],
   ],
 };
 

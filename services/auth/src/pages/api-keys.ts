@@ -15,7 +15,7 @@ export async function apiKeySection(visit: Visit, user: User): Promise<Html | un
   const { texts, context } = visit;
   const { apiKeysEnabled, apiKeysSelfService } = context.settings;
   if (!apiKeysEnabled || !apiKeysSelfService) return undefined;
-  const keys = await context.store.apiKeys.listOfUser(user.id);
+  const keys = await context.store.apiKeys.listOwned(user.id);
   return html`<section aria-labelledby="api-keys-title">
 <h2 id="api-keys-title">${texts.apiKeys}</h2>
 ${keys.length === 0 ? html`<p>${texts.apiKeysText}</p>` : html`<ul class="items">${keys.map((key) => keyItem(visit, key))}</ul>`}
@@ -66,10 +66,14 @@ export const apiKeyPage: PageDefinition = {
         : await rotateApiKey(
             context,
             {
-              old: await getOwnKeyForChange(context, owner.user, {
-                id: rotated,
-                nowMs: visit.metadata.nowMs,
-              }),
+              old: await getOwnKeyForChange(
+                context,
+                { userId: owner.user.id },
+                {
+                  id: rotated,
+                  nowMs: visit.metadata.nowMs,
+                },
+              ),
               grace,
               maxKeys,
             },
@@ -86,7 +90,7 @@ async function viewRequest(visit: Visit, { problem }: Outcome): Promise<View> {
   const isRotation = rotated !== '' && owner !== undefined;
   const title = isRotation ? texts.replaceApiKey : texts.createApiKey;
   const fields = isRotation
-    ? html`<p>${texts.replaceApiKeyText((await getOwnKey(visit.context, owner.user, rotated)).name)}</p>
+    ? html`<p>${texts.replaceApiKeyText((await getOwnKey(visit.context, { userId: owner.user.id }, rotated)).name)}</p>
 <input type="hidden" name="rotate" value="${rotated}">`
     : field(
         {
@@ -120,7 +124,7 @@ function viewKey(visit: Visit, key: string): View {
 export async function endApiKey(visit: Visit, owner: Owner): Promise<'api-key'> {
   const { context, metadata } = visit;
   requireSelfService(context);
-  const key = await getOwnKey(context, owner.user, visit.form.key_id ?? '');
+  const key = await getOwnKey(context, { userId: owner.user.id }, visit.form.key_id ?? '');
   await revokeApiKey(context, key, { actor: owner.user, metadata });
   return 'api-key';
 }

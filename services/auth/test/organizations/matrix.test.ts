@@ -12,6 +12,7 @@ interface Scene {
   /** A member whose role is `member`. */
   readonly memberId: string;
   readonly invitationId: string;
+  readonly keyId: string;
 }
 
 interface RouteCase {
@@ -45,6 +46,20 @@ const routes: Readonly<Record<string, RouteCase>> = {
     body: { email: 'new@example.com' },
   },
   'DELETE /organizations/{organization_id}/invitations/{invitation_id}': { allowed: managers, status: 204 },
+  'GET /organizations/{organization_id}/api-keys': { allowed: managers, status: 200 },
+  'POST /organizations/{organization_id}/api-keys': {
+    allowed: managers,
+    status: 201,
+    body: { name: 'reports' },
+  },
+  'GET /organizations/{organization_id}/api-keys/{key_id}': { allowed: managers, status: 200 },
+  'PATCH /organizations/{organization_id}/api-keys/{key_id}': {
+    allowed: managers,
+    status: 200,
+    body: { name: 'orders' },
+  },
+  'DELETE /organizations/{organization_id}/api-keys/{key_id}': { allowed: managers, status: 204 },
+  'POST /organizations/{organization_id}/api-keys/{key_id}/rotate': { allowed: managers, status: 201 },
 };
 
 /** Routes of users without an organization in the path. */
@@ -69,7 +84,8 @@ async function call(
   const path = template
     .replace('{organization_id}', scene.id)
     .replace('{user_id}', scene.memberId)
-    .replace('{invitation_id}', scene.invitationId);
+    .replace('{invitation_id}', scene.invitationId)
+    .replace('{key_id}', scene.keyId);
   return server.call(method, path, { ...(token && { token }), ...(body && { body }) });
 }
 
@@ -81,6 +97,8 @@ t.test('each route of organizations permits the roles of the table, and nothing 
     RATE_LIMIT_ORGANIZATION_INVITATIONS: '1000',
     RATE_LIMIT_SIGN_UPS_PER_CONTACT: '1000',
     SMTP_HOST: '',
+    API_KEYS_ENABLED: 'true',
+    API_KEYS_SELF_SERVICE: 'true',
   });
   const users = {
     owner: await signUpAs(server, 'owner'),
@@ -103,7 +121,17 @@ t.test('each route of organizations permits the roles of the table, and nothing 
       body: { email: `invited-${addresses}@example.com` },
     });
     t.equal(invited.status, 201);
-    return { id, memberId: target.userId, invitationId: String(invited.body.id) };
+    const created = await server.call('POST', `/organizations/${id}/api-keys`, {
+      token: owner.accessToken,
+      body: { name: 'test' },
+    });
+    t.equal(created.status, 201);
+    return {
+      id,
+      memberId: target.userId,
+      invitationId: String(invited.body.id),
+      keyId: String(created.body.id),
+    };
   }
 
   const { body: document } = await server.call('GET', '/openapi.json');
@@ -142,7 +170,7 @@ t.test('each route of organizations permits the roles of the table, and nothing 
       await call(server, route, { token: users.owner.accessToken, scene: own, body }),
       {
         status: 404,
-        body: { error_code: /^(?:organization_member|invitation|organization_domain)_not_found$/ },
+        body: { error_code: /^(?:organization_member|invitation|organization_domain|api_key)_not_found$/ },
       },
       `${route} with the id of another organization`,
     );

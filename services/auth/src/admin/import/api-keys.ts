@@ -148,6 +148,7 @@ function readKeyLine(line: Line, { random }: ApiKeysContext, options: KeyImportO
       last_used_at: null,
       rotated_from: null,
       created_by: actor.id,
+      by_member: false,
     };
     return { ok: true, key };
   } catch (error) {
