@@ -1,9 +1,14 @@
 import { type Html, html } from '@tollgate/kit/html';
-import type { ApiKey } from '../api-keys/api-key.ts';
+import type { ApiKey, OwnerWithKeys } from '../api-keys/api-key.ts';
 import { createApiKey, getOwnKey, getOwnKeyForChange, revokeApiKey, rotateApiKey } from '../api-keys/keys.ts';
 import { requireKeyAssurance, requireSelfService } from '../api-keys/routes.ts';
+import { changeKeys, type OrganizationKeysContext } from '../organizations/keys.ts';
+import { requireMembership } from '../organizations/organizations.ts';
+import { isPermitted } from '../organizations/roles.ts';
+import type { Membership } from '../organizations/store.ts';
 import type { User } from '../users/user.ts';
 import { field, form, problemSummary } from './forms.ts';
+import { readOrganizationId } from './organizations.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
 import type { Owner, Visit } from './visit.ts';
 
@@ -12,29 +17,68 @@ const grace = '24h';
 
 /** API keys on the account page. Undefined unless users manage keys of their own. */
 export async function apiKeySection(visit: Visit, user: User): Promise<Html | undefined> {
-  const { texts, context } = visit;
-  const { apiKeysEnabled, apiKeysSelfService } = context.settings;
-  if (!apiKeysEnabled || !apiKeysSelfService) return undefined;
-  const keys = await context.store.apiKeys.listOwned(user.id);
+  if (!hasSelfService(visit)) return undefined;
+  const keys = await visit.context.store.apiKeys.listOwned(user.id);
+  const { apiKeysText: text } = visit.texts;
+  return keySection(visit, { keys, text, query: {}, revoke: visit.path('api-key-revoke') });
+}
+
+/** API keys on the page of an organization, for members whose role permits to see them. */
+export async function organizationKeySection(
+  visit: Visit,
+  { organization: { id }, role }: Membership,
+): Promise<Html | undefined> {
+  const { settings, store } = visit.context;
+  if (!hasSelfService(visit) || !isPermitted(settings, role, 'keys:read')) return undefined;
+  return keySection(visit, {
+    keys: await store.apiKeys.listOwned(id),
+    text: visit.texts.organizationKeysText,
+    query: { organization: id },
+    revoke: isPermitted(settings, role, 'keys:write')
+      ? visit.path('organization-key-revoke', { id })
+      : undefined,
+  });
+}
+
+function hasSelfService({ context: { settings } }: Visit): boolean {
+  return settings.apiKeysEnabled && settings.apiKeysSelfService;
+}
+
+interface KeySection {
+  readonly keys: readonly ApiKey[];
+  /** What keys are for, without any. */
+  readonly text: string;
+  /** Parameters of the page that creates and replaces keys. */
+  readonly query: Readonly<Record<string, string>>;
+  /** Target of the form that revokes a key. Undefined: keys cannot be changed. */
+  readonly revoke: string | undefined;
+}
+
+function keySection(visit: Visit, section: KeySection): Html {
+  const { texts } = visit;
+  const { keys, text, query, revoke } = section;
   return html`<section aria-labelledby="api-keys-title">
 <h2 id="api-keys-title">${texts.apiKeys}</h2>
-${keys.length === 0 ? html`<p>${texts.apiKeysText}</p>` : html`<ul class="items">${keys.map((key) => keyItem(visit, key))}</ul>`}
-<p><a class="button" href="${visit.path('api-key')}">${texts.createApiKey}</a></p>
+${keys.length === 0 ? html`<p>${text}</p>` : html`<ul class="items">${keys.map((key) => keyItem(visit, key, section))}</ul>`}
+${revoke !== undefined && html`<p><a class="button" href="${visit.path('api-key', query)}">${texts.createApiKey}</a></p>`}
 </section>`;
 }
 
-function keyItem(visit: Visit, key: ApiKey): Html {
+function keyItem(visit: Visit, key: ApiKey, { query, revoke }: KeySection): Html {
   const { texts, context } = visit;
   const { id, name, prefix, last4, disabled, expires_at: expiresAt, last_used_at: usedAt } = key;
   const isExpired = expiresAt !== null && expiresAt.getTime() <= context.nowMs();
   const content = html`<input type="hidden" name="key_id" value="${id}">
 <button class="link" aria-label="${texts.revokeApiKey}: ${name}">${texts.revokeApiKey}</button>`;
+  const changes =
+    revoke !== undefined &&
+    html`<a href="${visit.path('api-key', { ...query, rotate: id })}" aria-label="${texts.replaceApiKey}: ${name}">${texts.replaceApiKey}</a>
+${form(visit, { action: revoke, content })}`;
   return html`<li><span>${name}${(disabled || isExpired) && html` <strong>(${texts.apiKeyEnded})</strong>`}<br>
 <small><code>${prefix}_…${last4}</code>, ${usedAt === null ? texts.neverUsed : html`${texts.lastUsed} ${time(usedAt)}`}${
     expiresAt !== null && !isExpired && html`, ${texts.validUntil} ${time(expiresAt)}`
   }</small></span>
-<a href="${visit.path('api-key', { rotate: id })}" aria-label="${texts.replaceApiKey}: ${name}">${texts.replaceApiKey}</a>
-${form(visit, { action: visit.path('api-key-revoke'), content })}</li>`;
+${changes}</li>`;
 }
 
 function time(at: Date): Html {
@@ -42,55 +86,78 @@ function time(at: Date): Html {
   return html`<time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
 }
 
-/** Creates an API key, or replaces one. The new key is shown once. */
+/** The user or the organization whose keys the page is about. */
+interface Managed {
+  readonly owner: OwnerWithKeys;
+  readonly maxKeys: number;
+  readonly byMember: boolean;
+  /** Parameters of the page. */
+  readonly query: Readonly<Record<string, string>>;
+  /** Link to the page that lists the keys. */
+  readonly back: Html;
+  change<T>(work: (context: OrganizationKeysContext) => Promise<T>): Promise<T>;
+}
+
+/** @throws AppError `feature_disabled`, and as `requireMembership` */
+async function findManaged(visit: Visit, caller: Owner): Promise<Managed> {
+  const { context, query, texts } = visit;
+  const { settings } = context;
+  requireSelfService(context);
+  if (query.organization === undefined || !settings.organizationsEnabled)
+    return {
+      owner: { userId: caller.user.id },
+      maxKeys: settings.apiKeysPerUser,
+      byMember: false,
+      query: {},
+      back: html`<a href="${visit.path('account')}">${texts.backToAccount}</a>`,
+      change: (work) => work(context),
+    };
+  const id = readOrganizationId(query.organization);
+  const membership = await requireMembership(context, id, { ...caller, permission: 'keys:write' });
+  return {
+    owner: { orgId: id },
+    maxKeys: settings.apiKeysPerOrganization,
+    byMember: true,
+    query: { organization: id },
+    back: html`<a href="${visit.path('organization', { id })}">${membership.organization.name}</a>`,
+    change: (work) => changeKeys(context, { ...membership, actor: caller.user }, work),
+  };
+}
+
+/** Creates an API key of the user or an organization, or replaces one. It is shown once. */
 export const apiKeyPage: PageDefinition = {
   name: 'api-key',
   access: 'user',
   isSensitive: true,
   view: viewRequest,
   async submit(visit) {
-    const { context, owner, form: values } = visit;
-    requireSelfService(context);
-    if (owner === undefined) return visit.redirect('sign-in');
-    requireKeyAssurance(context, owner);
-    const request = { actor: owner.user, metadata: visit.metadata };
-    const { apiKeysPerUser: maxKeys } = context.settings;
-    const rotated = values.rotate ?? '';
-    const { text } =
-      rotated === ''
-        ? await createApiKey(
-            context,
-            { owner: { userId: owner.user.id }, input: { name: values.name ?? '' }, maxKeys },
-            request,
-          )
-        : await rotateApiKey(
-            context,
-            {
-              old: await getOwnKeyForChange(
-                context,
-                { userId: owner.user.id },
-                {
-                  id: rotated,
-                  nowMs: visit.metadata.nowMs,
-                },
-              ),
-              grace,
-              maxKeys,
-            },
-            request,
-          );
-    return sendView(visit, viewKey(visit, text));
+    const { owner: caller, metadata, form: values } = visit;
+    if (caller === undefined) return visit.redirect('sign-in');
+    const managed = await findManaged(visit, caller);
+    requireKeyAssurance(visit.context, caller);
+    const request = { actor: caller.user, metadata };
+    const { owner, maxKeys, byMember } = managed;
+    const { rotate: id = '', name = '' } = values;
+    const { text } = await managed.change(async (context) => {
+      if (id === '') return createApiKey(context, { owner, input: { name }, maxKeys, byMember }, request);
+      const old = await getOwnKeyForChange(context, owner, { id, nowMs: metadata.nowMs });
+      return rotateApiKey(context, { old, grace, maxKeys, byMember }, request);
+    });
+    return sendView(visit, viewKey(visit, text, managed));
   },
 };
 
 async function viewRequest(visit: Visit, { problem }: Outcome): Promise<View> {
-  const { texts, owner, query, form: values } = visit;
+  const { texts, owner: caller, query, form: values } = visit;
   requireSelfService(visit.context);
+  // The page is for users: `access`.
+  if (caller === undefined) return { title: texts.createApiKey, content: html`` };
+  const managed = await findManaged(visit, caller);
   const rotated = values.rotate ?? query.rotate ?? '';
-  const isRotation = rotated !== '' && owner !== undefined;
+  const isRotation = rotated !== '';
   const title = isRotation ? texts.replaceApiKey : texts.createApiKey;
   const fields = isRotation
-    ? html`<p>${texts.replaceApiKeyText((await getOwnKey(visit.context, { userId: owner.user.id }, rotated)).name)}</p>
+    ? html`<p>${texts.replaceApiKeyText((await getOwnKey(visit.context, managed.owner, rotated)).name)}</p>
 <input type="hidden" name="rotate" value="${rotated}">`
     : field(
         {
@@ -105,18 +172,17 @@ async function viewRequest(visit: Visit, { problem }: Outcome): Promise<View> {
   return {
     title,
     content: html`${problemSummary(problem)}
-${form(visit, { action: visit.path('api-key'), content: html`${fields}<button>${title}</button>` })}
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${form(visit, { action: visit.path('api-key', managed.query), content: html`${fields}<button>${title}</button>` })}
+<p class="after">${managed.back}</p>`,
   };
 }
 
-function viewKey(visit: Visit, key: string): View {
-  const { texts } = visit;
+function viewKey({ texts }: Visit, key: string, { back }: Managed): View {
   return {
     title: texts.apiKey,
     content: html`<p>${texts.keepApiKey}</p>
 <p><code>${key}</code></p>
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+<p class="after">${back}</p>`,
   };
 }
 

@@ -9,9 +9,9 @@ import { keepTyped } from './typed.ts';
 import type { Visit } from './visit.ts';
 
 /** Pages that continue after the confirmation; the forms of the account page continue there. */
-const targets: readonly string[] = ['factor', 'factor-remove', 'recovery-codes', 'password'];
+const targets: readonly string[] = ['factor', 'factor-remove', 'recovery-codes', 'password', 'api-key'];
 /** Parameters of these pages. */
-const parameters = ['type', 'factor'] as const;
+const parameters = ['type', 'factor', 'organization', 'rotate'] as const;
 
 /** A redirect to the confirmation of a session that is not recent enough for a change. */
 export function confirmFirst(visit: Visit, target: string): FastifyReply | undefined {

@@ -1,19 +1,23 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { isUuid } from '@tollgate/kit/text';
+import { getOwnKey, revokeApiKey } from '../api-keys/keys.ts';
+import { requireSelfService } from '../api-keys/routes.ts';
 import type { OrganizationPermission } from '../config/organizations.ts';
 import { errors } from '../errors.ts';
 import { invite, revokeInvitation } from '../organizations/invitations.ts';
+import { changeKeys } from '../organizations/keys.ts';
 import { changeRole, removeMember } from '../organizations/members.ts';
 import { type Change, requireMembership } from '../organizations/organizations.ts';
 import { isPermitted, maySetRole } from '../organizations/roles.ts';
 import type { Member, Membership } from '../organizations/store.ts';
+import { organizationKeySection } from './api-keys.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
 import { readOrganizationId, roleLabel } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { PageTexts } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/** Members and invitations of an organization. */
+/** Members, invitations and API keys of an organization. */
 export const organizationPage: PageDefinition = {
   name: 'organization',
   access: 'user',
@@ -84,6 +88,19 @@ export const invitationRevokeForm = organizationForm(
   },
 );
 
+export const organizationKeyRevokeForm = organizationForm(
+  'organization-key-revoke',
+  'keys:write',
+  async (visit, member) => {
+    requireSelfService(visit.context);
+    const owner = { orgId: member.organization.id };
+    await changeKeys(visit.context, member, async (context) =>
+      revokeApiKey(context, await getOwnKey(context, owner, visit.form.key_id ?? ''), member),
+    );
+    return 'api-key';
+  },
+);
+
 async function viewOrganization(visit: Visit, { problem }: Outcome): Promise<View> {
   const { context, owner, query, texts } = visit;
   const back = html`<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`;
@@ -102,6 +119,7 @@ async function viewOrganization(visit: Visit, { problem }: Outcome): Promise<Vie
 ${problem === undefined && notice(message)}
 ${await memberSection(visit, owner, membership)}
 ${await invitationSection(visit, membership, problem)}
+${await organizationKeySection(visit, membership)}
 ${back}`,
   };
 }

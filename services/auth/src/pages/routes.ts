@@ -11,6 +11,7 @@ import {
   inviteForm,
   memberRemoveForm,
   memberRoleForm,
+  organizationKeyRevokeForm,
   organizationPage,
 } from './organization.ts';
 import { createOwn, leaveOrganization, switchActive } from './organizations.ts';
@@ -57,6 +58,7 @@ export const organizationPages: readonly PageDefinition[] = [
   memberRemoveForm,
   inviteForm,
   invitationRevokeForm,
+  organizationKeyRevokeForm,
   accountForm('organization-switch', switchActive),
   accountForm('organization-leave', leaveOrganization),
   accountForm('organization-create', createOwn),

@@ -153,6 +153,11 @@ t.test('pages', async (t) => {
     await page.navigate(() => click(page, 'Acme'));
     await submit(page, 'invite', { email: 'bob@pages.example' });
     await checkPage(t, page, 'Acme');
+    await page.navigate(() => click(page, 'Create an API key'));
+    await submit(page, 'api-key', { name: 'Reports' });
+    await checkPage(t, page, 'API key');
+    await page.navigate(() => click(page, 'Acme'));
+    await checkPage(t, page, 'Acme');
     await open('invitation');
     await checkPage(t, page, 'Invitation', 'This invitation has expired, or was used or revoked.');
     await open('confirm');

@@ -1,6 +1,7 @@
 import { startSmtp } from '@tollgate/testkit/smtp';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
+import { checkKey } from '../helpers/api-keys.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { linkIn } from '../helpers/mail-server.ts';
@@ -15,6 +16,8 @@ t.test('people manage their organizations without scripts', async (t) => {
   const server = await startAuthServer(t, {
     ...withOrganizations,
     PAGES_ENABLED: 'true',
+    API_KEYS_ENABLED: 'true',
+    API_KEYS_SELF_SERVICE: 'true',
     MAILER_AUTOCONFIRM: 'false',
     SMTP_HOST: smtp.host,
     SMTP_PORT: String(smtp.port),
@@ -22,9 +25,10 @@ t.test('people manage their organizations without scripts', async (t) => {
   const signIn = async (email: string) => {
     const credentials = { email, password: 'correct horse' };
     const body = { ...credentials, email_confirm: true };
-    await server.call('POST', '/admin/users', { token: adminToken(), body });
+    const { body: user } = await server.call('POST', '/admin/users', { token: adminToken(), body });
     const browser = new Browser({ [apiUrl]: server.url });
     return {
+      id: String(user.id),
       text: async (page: string) => (await browser.open(`${pagesUrl}/${page}`)).text(),
       open: (url: string) => browser.open(url),
       enter: () =>
@@ -52,6 +56,25 @@ t.test('people manage their organizations without scripts', async (t) => {
   );
   t.match(await ada.text(page), 'aria-label="Revoke: bob@example.com"');
 
+  t.match(await ada.text(page), 'An API key lets a program act for the organization.');
+  const shown = await ada.send(`api-key?organization=${id}`, 'api-key', { name: 'Reports' });
+  t.match(shown, /^200 .*It is not shown again\..*>Acme</s);
+  const [, key = ''] = /<code>(tgk_\w+)<\/code>/.exec(shown) ?? [];
+  t.match(await checkKey(server, { 'x-api-key': key }), { status: 200 });
+  const listed = await ada.text(page);
+  t.match(listed, `Reports<br>\n<small><code>tgk_…${key.slice(-4)}</code>, `);
+  t.notMatch(listed, key);
+  t.notMatch(await ada.text('account'), 'Reports', 'not a key of the user');
+  const [, replace = ''] = /href="\/pages\/(api-key\?[^"]*rotate=[^"]+)"/.exec(listed) ?? [];
+  const replacement = replace.replaceAll('&amp;', '&');
+  t.match(await ada.text(replacement), 'The key “Reports” stays valid for 24 hours.');
+  server.clock.advance(1000);
+  t.match(await ada.send(replacement, 'api-key'), /^200 .*It is not shown again\./s);
+  const ended = `/pages/organization?id=${id}&saved=api-key`;
+  t.equal(await ada.send(page, 'organization-key-revoke'), ended);
+  t.equal(await ada.send(page, 'organization-key-revoke'), ended);
+  t.match(await checkKey(server, { 'x-api-key': key }), { status: 401 });
+
   const link = linkIn(await smtp.mailTo('bob@example.com', 1));
   t.equal(`${link.origin}${link.pathname}`, `${pagesUrl}/invitation`);
   t.match(await (await bob.open(link.href)).text(), 'You have been invited to an organization.');
@@ -68,7 +91,14 @@ t.test('people manage their organizations without scripts', async (t) => {
   const saved = `/pages/organization?id=${id}&saved=member`;
   t.equal(await ada.send(page, 'member-role', { role: 'owner' }), saved);
   t.equal(await ada.send('account', 'organization-leave'), '/pages/account?saved=organization-left');
-  t.match(await ada.text(page), 'This organization does not exist any more.', 'of others');
+  for (const foreign of [page, `api-key?organization=${id}`])
+    t.match(await ada.text(foreign), 'This organization does not exist any more.', 'of others');
+  await server.call('PUT', `/admin/organizations/${id}/members/${ada.id}`, {
+    token: adminToken(),
+    body: { role: 'member' },
+  });
+  t.notMatch(await ada.text(page), 'API key', 'a member without the permission');
+  t.match(await ada.text(`api-key?organization=${id}`), 'You may not do this in this organization.');
   t.equal(
     await ada
       .send('account', 'organization-create', { organization_name: ' ' })

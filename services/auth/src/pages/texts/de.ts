@@ -153,6 +153,7 @@ export const de: PageTexts = {
   otherAddress: 'Bestätigt. Bitte folgen Sie auch dem Link, den wir an die andere Adresse gesendet haben.',
   apiKeys: 'API-Schlüssel',
   apiKeysText: 'Mit einem API-Schlüssel kann ein Programm Ihr Konto verwenden.',
+  organizationKeysText: 'Mit einem API-Schlüssel kann ein Programm für die Organisation handeln.',
   createApiKey: 'API-Schlüssel erstellen',
   apiKeyNameHint: 'Wofür der Schlüssel ist, etwa der Name des Programms.',
   apiKey: 'API-Schlüssel',

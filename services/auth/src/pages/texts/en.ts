@@ -147,6 +147,7 @@ export const en = {
   otherAddress: 'Confirmed. Please also follow the link that we sent to the other address.',
   apiKeys: 'API keys',
   apiKeysText: 'An API key lets a program use your account.',
+  organizationKeysText: 'An API key lets a program act for the organization.',
   createApiKey: 'Create an API key',
   apiKeyNameHint: 'What the key is for, such as the name of the program.',
   apiKey: 'API key',

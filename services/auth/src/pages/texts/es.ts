@@ -151,6 +151,7 @@ export const es: PageTexts = {
   otherAddress: 'Confirmado. Sigue también el enlace que enviamos a la otra dirección.',
   apiKeys: 'Claves de API',
   apiKeysText: 'Con una clave de API, un programa puede usar tu cuenta.',
+  organizationKeysText: 'Con una clave de API, un programa puede actuar en nombre de la organización.',
   createApiKey: 'Crear una clave de API',
   apiKeyNameHint: 'Para qué sirve la clave, por ejemplo el nombre del programa.',
   apiKey: 'Clave de API',

@@ -153,6 +153,7 @@ export const fr: PageTexts = {
   otherAddress: 'Confirmé. Veuillez aussi suivre le lien envoyé à l’autre adresse.',
   apiKeys: 'Clés d’API',
   apiKeysText: 'Avec une clé d’API, un programme peut utiliser votre compte.',
+  organizationKeysText: 'Avec une clé d’API, un programme peut agir au nom de l’organisation.',
   createApiKey: 'Créer une clé d’API',
   apiKeyNameHint: 'L’usage de la clé, par exemple le nom du programme.',
   apiKey: 'Clé d’API',

@@ -147,6 +147,7 @@ export const ja: PageTexts = {
   otherAddress: '確認しました。もう一方のメールアドレスに送信したリンクも開いてください。',
   apiKeys: 'API キー',
   apiKeysText: 'API キーを使うと、プログラムがあなたのアカウントを利用できます。',
+  organizationKeysText: 'API キーを使うと、プログラムが組織として動作できます。',
   createApiKey: 'API キーを作成',
   apiKeyNameHint: 'プログラムの名前など、キーの用途です。',
   apiKey: 'API キー',

@@ -150,6 +150,7 @@ export const pt: PageTexts = {
   otherAddress: 'Confirmado. Siga também o link que enviamos ao outro endereço.',
   apiKeys: 'Chaves de API',
   apiKeysText: 'Com uma chave de API, um programa pode usar a sua conta.',
+  organizationKeysText: 'Com uma chave de API, um programa pode agir em nome da organização.',
   createApiKey: 'Criar uma chave de API',
   apiKeyNameHint: 'Para que serve a chave, por exemplo o nome do programa.',
   apiKey: 'Chave de API',
