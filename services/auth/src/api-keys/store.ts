@@ -15,7 +15,7 @@ import {
 } from '../db/statement.ts';
 import { type ApiKey, keyRow } from './api-key.ts';
 
-/** The bound of `SVC_API_KEYS_PER_USER` and `SVC_API_KEYS_PER_ORGANIZATION`, twice because of rotations. */
+/** The bounds of `SVC_API_KEYS_PER_USER` and `…_PER_ORGANIZATION`, twice because of rotations. */
 const maxListed = 2_000;
 
 const p = {
@@ -225,7 +225,7 @@ export class ApiKeyStore {
     await lock.run(this.#sql, { ownerId: userId });
   }
 
-  /** Counts the keys of a user or an organization, without those that expired more than a day ago. */
+  /** Counts keys of a user or an organization, without keys that expired more than a day ago. */
   async countKept(ownerId: string, at: Date): Promise<number> {
     return (await countKept.first(this.#sql, { ownerId, at }))?.total ?? 0;
   }

@@ -167,7 +167,7 @@ t.test('creating keys needs the assurance of the settings', async (t) => {
   t.equal((await call(ada, 'GET')).status, 200);
 });
 
-/** Sends a request that waits for the lock on the organization, during which its sender is removed. */
+/** Sends a request that waits for the lock on the organization while its sender is removed. */
 async function removedMeanwhile(
   { databaseUrl }: AuthServer,
   {
