@@ -2,7 +2,9 @@ import { type Html, html } from '@tollgate/kit/html';
 import { isUuid } from '@tollgate/kit/text';
 import { errors } from '../errors.ts';
 import { switchOrganization } from '../organizations/active.ts';
+import { joinByDomain, listJoinable } from '../organizations/domains.ts';
 import { removeMember } from '../organizations/members.ts';
+import type { Organization } from '../organizations/organization.ts';
 import { createOrganization, requireMembership } from '../organizations/organizations.ts';
 import { field, form } from './forms.ts';
 import { invitationOf } from './invitation.ts';
@@ -31,19 +33,29 @@ export async function organizationSection(
   const { settings, store } = context;
   if (!settings.organizationsEnabled) return undefined;
   const memberships = await store.organizations.listMemberships(user.id);
+  const joinable = await listJoinable(context, user);
   const active = session.organization?.id;
-  const items = memberships.map(({ organization: { id, name }, role }) => {
-    const button = (target: string, label: string) =>
+  const buttonOf =
+    ({ id, name }: Pick<Organization, 'id' | 'name'>) =>
+    (target: string, label: string) =>
       form(visit, {
         action: visit.path(target),
         content: html`<input type="hidden" name="organization_id" value="${id}">
 <button class="link" aria-label="${label}: ${name}">${label}</button>`,
       });
+  const items = memberships.map(({ organization, role }) => {
+    const { id, name } = organization;
+    const button = buttonOf(organization);
     return html`<li><span><a href="${visit.path('organization', { id })}">${name}</a>${id === active && html` <strong>(${texts.activeOrganization})</strong>`}<br>
 <small>${roleLabel(role, texts)}</small></span>
 ${id !== active && button('organization-switch', texts.useOrganization)}
 ${button('organization-leave', texts.leave)}</li>`;
   });
+  const offers = joinable.map(
+    (organization) => html`<li><span>${organization.name}<br>
+<small>${texts.joinableText}</small></span>
+${buttonOf(organization)('organization-join', texts.join)}</li>`,
+  );
   const create = form(visit, {
     action: visit.path('organization-create'),
     content: html`${field(
@@ -60,7 +72,7 @@ ${button('organization-leave', texts.leave)}</li>`;
   return html`<section aria-labelledby="organizations-title">
 <h2 id="organizations-title">${texts.organizations}</h2>
 ${invitationOf(visit) !== undefined && html`<p><a class="button" href="${visit.path('invitation')}">${texts.openInvitation}</a></p>`}
-${items.length > 0 && html`<ul class="items">${items}</ul>`}
+${items.length + offers.length > 0 && html`<ul class="items">${[...items, ...offers]}</ul>`}
 ${settings.organizationsCreate === 'any' && create}
 </section>`;
 }
@@ -69,6 +81,16 @@ export async function switchActive(visit: Visit, owner: Owner): Promise<'organiz
   const organizationId = readOrganizationId(visit.form.organization_id);
   await switchOrganization(visit.context, { ...owner, organizationId }, visit.metadata);
   return 'organization';
+}
+
+/** Joins an organization that has the domain of the user's email, and switches to it. */
+export async function joinOffered(visit: Visit, owner: Owner): Promise<'joined'> {
+  const { context, metadata } = visit;
+  const { user } = owner;
+  const id = readOrganizationId(visit.form.organization_id);
+  await joinByDomain(context, { id, user, actor: user, metadata });
+  await switchOrganization(context, { ...owner, organizationId: id }, metadata);
+  return 'joined';
 }
 
 export async function leaveOrganization(visit: Visit, owner: Owner): Promise<'organization-left'> {

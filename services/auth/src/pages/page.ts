@@ -8,6 +8,7 @@ import { reportError } from '../http/error-response.ts';
 import { sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
 import type { MfaContext } from '../mfa/factors.ts';
+import type { DomainsContext } from '../organizations/domains.ts';
 import type { InvitationsContext } from '../organizations/invitations.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { SignInContext } from '../sign-in/password.ts';
@@ -17,7 +18,12 @@ import { showError } from './error-page.ts';
 import { describeProblem, type Problem } from './problems.ts';
 import { Visit } from './visit.ts';
 
-export type PagesContext = SignInContext & AccountContext & MfaContext & InvitationsContext & ApiKeysContext;
+export type PagesContext = SignInContext &
+  AccountContext &
+  MfaContext &
+  InvitationsContext &
+  DomainsContext &
+  ApiKeysContext;
 
 declare module 'fastify' {
   interface FastifyRequest {

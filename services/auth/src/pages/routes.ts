@@ -14,7 +14,7 @@ import {
   organizationKeyRevokeForm,
   organizationPage,
 } from './organization.ts';
-import { createOwn, leaveOrganization, switchActive } from './organizations.ts';
+import { createOwn, joinOffered, leaveOrganization, switchActive } from './organizations.ts';
 import { addPage, type PageDefinition, type PagesContext } from './page.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
@@ -60,6 +60,7 @@ export const organizationPages: readonly PageDefinition[] = [
   invitationRevokeForm,
   organizationKeyRevokeForm,
   accountForm('organization-switch', switchActive),
+  accountForm('organization-join', joinOffered),
   accountForm('organization-leave', leaveOrganization),
   accountForm('organization-create', createOwn),
 ];

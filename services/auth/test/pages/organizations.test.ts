@@ -107,6 +107,42 @@ t.test('people manage their organizations without scripts', async (t) => {
   );
 });
 
+t.test('the account page offers organizations that have the domain of the address', async (t) => {
+  const server = await startAuthServer(t, {
+    ...withOrganizations,
+    PAGES_ENABLED: 'true',
+    MAILER_AUTOCONFIRM: 'false',
+  });
+  const administer = (method: string, path: string, body: object) =>
+    server.call(method, `/admin${path}`, { token: adminToken(), body });
+  const { body } = await administer('POST', '/organizations', { name: 'Acme', domain_role: 'member' });
+  const other = await administer('POST', '/organizations', { name: 'Umbrella', domain_role: 'member' });
+  await administer('PUT', `/organizations/${body.id}/domains/acme.example`, {});
+  const open = async (email: string) => {
+    const credentials = { email, password: 'correct horse' };
+    await administer('POST', '/users', { ...credentials, email_confirm: true });
+    const browser = new Browser({ [apiUrl]: server.url });
+    await browser.submit(`${pagesUrl}/sign-in`, { identifier: email, password: credentials.password });
+    return {
+      account: async () => (await browser.open(`${pagesUrl}/account`)).text(),
+      join: (id: unknown) =>
+        browser.submit(
+          `${pagesUrl}/account`,
+          { organization_id: String(id) },
+          { target: 'organization-join' },
+        ),
+    };
+  };
+  t.notMatch(await (await open('eve@umbrella.example')).account(), 'organization-join');
+  const bob = await open('bob@acme.example');
+  t.match(await bob.account(), 'aria-label="Join: Acme"');
+  t.equal((await bob.join(other.body.id)).status, 404);
+  t.equal((await bob.join(body.id)).headers.get('location'), '/pages/account?saved=joined');
+  const joined = await bob.account();
+  t.match(joined, '<strong>(active)</strong>');
+  t.notMatch(joined, 'organization-join');
+});
+
 t.test('without the setting no page has organizations', async (t) => {
   const server = await startAuthServer(t, { PAGES_ENABLED: 'true' });
   const browser = new Browser({ [apiUrl]: server.url });

@@ -143,6 +143,7 @@ export const de: PageTexts = {
     'Sie sind zu einer Organisation eingeladen. Melden Sie sich mit der Adresse an, an die die Einladung ging, und öffnen Sie sie auf der Seite Ihres Kontos.',
   openInvitation: 'Einladung öffnen',
   join: 'Beitreten',
+  joinableText: 'Ihre E-Mail-Adresse gehört zu dieser Organisation.',
   invitationTo: (organization: string, role: string) =>
     `Sie sind eingeladen, ${organization} beizutreten. Ihre Rolle: ${role}.`,
   roles: { owner: 'Eigentümer', admin: 'Administrator', member: 'Mitglied' },

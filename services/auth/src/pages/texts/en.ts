@@ -138,6 +138,7 @@ export const en = {
     'You have been invited to an organization. Sign in with the address to which the invitation was sent, and open it on your account page.',
   openInvitation: 'Open your invitation',
   join: 'Join',
+  joinableText: 'Your email address belongs to this organization.',
   invitationTo: (organization: string, role: string) =>
     `You have been invited to join ${organization} as ${role}.`,
   roles: { owner: 'Owner', admin: 'Administrator', member: 'Member' },

@@ -141,6 +141,7 @@ export const es: PageTexts = {
     'Te han invitado a una organización. Inicia sesión con la dirección a la que se envió la invitación y ábrela en la página de tu cuenta.',
   openInvitation: 'Abrir la invitación',
   join: 'Unirse',
+  joinableText: 'Tu dirección de correo pertenece a esta organización.',
   invitationTo: (organization: string, role: string) =>
     `Te han invitado a unirte a ${organization}. Tu rol: ${role}.`,
   roles: { owner: 'Propietario', admin: 'Administrador', member: 'Miembro' },

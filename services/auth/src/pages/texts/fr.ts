@@ -143,6 +143,7 @@ export const fr: PageTexts = {
     'Vous êtes invité à rejoindre une organisation. Connectez-vous avec l’adresse à laquelle l’invitation a été envoyée, puis ouvrez-la sur la page de votre compte.',
   openInvitation: 'Ouvrir l’invitation',
   join: 'Rejoindre',
+  joinableText: 'Votre adresse e-mail appartient à cette organisation.',
   invitationTo: (organization: string, role: string) =>
     `Vous êtes invité à rejoindre ${organization}. Votre rôle : ${role}.`,
   roles: { owner: 'Propriétaire', admin: 'Administrateur', member: 'Membre' },

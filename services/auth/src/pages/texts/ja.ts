@@ -139,6 +139,7 @@ export const ja: PageTexts = {
     '組織に招待されています。招待の送信先のアドレスでログインし、アカウントのページで招待を開いてください。',
   openInvitation: '招待を開く',
   join: '参加する',
+  joinableText: 'あなたのメールアドレスはこの組織のものです。',
   invitationTo: (organization: string, role: string) => `${organization} に招待されています。役割: ${role}`,
   roles: { owner: 'オーナー', admin: '管理者', member: 'メンバー' },
   deleteAccount: 'アカウントを削除',

@@ -140,6 +140,7 @@ export const pt: PageTexts = {
     'Você foi convidado para uma organização. Entre com o endereço para o qual o convite foi enviado e abra-o na página da sua conta.',
   openInvitation: 'Abrir o convite',
   join: 'Participar',
+  joinableText: 'O seu endereço de e-mail pertence a esta organização.',
   invitationTo: (organization: string, role: string) =>
     `Você foi convidado para participar de ${organization}. Sua função: ${role}.`,
   roles: { owner: 'Proprietário', admin: 'Administrador', member: 'Membro' },
