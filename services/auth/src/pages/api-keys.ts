@@ -46,7 +46,7 @@ function hasSelfService({ context: { settings } }: Visit): boolean {
 
 interface KeySection {
   readonly keys: readonly ApiKey[];
-  /** What keys are for, without any. */
+  /** The text of a list without keys. */
   readonly text: string;
   /** Parameters of the page that creates and replaces keys. */
   readonly query: Readonly<Record<string, string>>;
