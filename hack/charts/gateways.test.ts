@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises';
+import { compilePolicy } from '@tollgate/policies/compile/compile';
+import { readPolicy } from '@tollgate/policies/read/read-policy';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
-import { load } from 'js-yaml';
+import { load, loadAll } from 'js-yaml';
 import t from 'tap';
 import { definitionsAreMissing, gatewayDefinitions } from './support/gateway-crds.ts';
 import { clusterArguments, helmIsMissing, parseManifests, renderChart, runHelm } from './support/helm.ts';
@@ -67,19 +70,52 @@ t.test('values that protect nothing end the installation', { skip }, async (t) =
   }
 });
 
+const comparison = await readFile('docs/access-policies-compared.md', 'utf8');
+/** The YAML of each way, in the order of the columns of the table. */
+const ways = [...comparison.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
+
+t.test('the comparison counts objects and lines', async (t) => {
+  const count = (row: string) =>
+    [...(new RegExp(`^\\| ${row} +(.*)$`, 'm').exec(comparison)?.[1] ?? '').matchAll(/\d+/g)].map(Number);
+  t.strictSame(
+    count('Objects'),
+    ways.map((text) => loadAll(text).length),
+  );
+  const lines = (text: string) =>
+    text
+      .trim()
+      .split('\n')
+      .filter((line) => line !== '---').length;
+  t.strictSame(count('Lines'), ways.map(lines));
+});
+
+t.test('its AccessPolicy compiles, with the warning that the page explains', async (t) => {
+  const read = readPolicy(load(ways[0] ?? ''), 'comparison');
+  const compiled = read.ok && compilePolicy(read.resource);
+  t.match(compiled, { ok: true, warnings: [{ reason: 'LimitsDoNotCoverAll' }] });
+});
+
 kubeSuite(t, 'an API server with the definitions of the gateways', async (t, kube) => {
-  await kube.apply(gatewayDefinitions(kinds));
+  const compared = ['BackendTrafficPolicy', 'RequestAuthentication', 'EnvoyFilter'];
+  await kube.apply(gatewayDefinitions(new Set([...kinds, ...compared])));
   await t.test('accepts the objects of the chart, strictly', async (t) => {
     const items = (await renderAuth(both)).filter(isOfGateways);
     t.strictSame(new Set(items.map(({ kind }) => kind)), kinds);
-    for (const { metadata } of items)
-      await kube.apply(
-        JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: metadata.namespace } }),
-      );
-    const { code, stderr } = await kube.kubectl(
-      ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'],
-      { input: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) },
-    );
+    for (const { metadata } of items) await kube.apply(namespace(metadata.namespace));
+    const { code, stderr } = await dryRun(kube, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
     t.equal(code, 0, stderr);
   });
+  await t.test('accepts what the comparison shows of Envoy Gateway and Istio', async (t) => {
+    const [, , envoyGateway = '', istio = ''] = ways;
+    for (const text of [envoyGateway, istio]) {
+      const { code, stderr } = await dryRun(kube, text);
+      t.equal(code, 0, stderr);
+    }
+  });
 });
+
+const namespace = (name: string | undefined) =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+
+const dryRun = (kube: KubeApiserver, input: string) =>
+  kube.kubectl(['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'], { input });
