@@ -14,7 +14,7 @@ t.test('without access, callers must be signed in, and all limits apply', async 
   const policy = compileValid(`
   hosts: [a.test]
   limits:
-    - { name: a, by: [User, { header: x-region }], requests: 1, per: Hour, plans: { pro: { requests: 2 } } }
+    - { name: a, by: [User, { header: x-region }, { claim: department }], requests: 1, per: Hour, plans: { pro: { requests: 2 } } }
     - { name: b, by: [Address], requests: 1, per: Hour }
     - { name: c, only: true, by: [Organization], requests: 1, per: Hour }
   rules: [{ matches: [{ path: { value: /x } }], limits: [c] }]`);
@@ -23,7 +23,7 @@ t.test('without access, callers must be signed in, and all limits apply', async 
     label: undefined,
     access: authenticated,
     limits: [
-      { name: 'a', plans: new Set(['pro']), keys: ['user_id', 'header_x-region'] },
+      { name: 'a', plans: new Set(['pro']), keys: ['user_id', 'header_x-region', 'claim_department'] },
       { name: 'b', plans: undefined, keys: ['remote_address'] },
     ],
   });

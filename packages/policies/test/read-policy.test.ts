@@ -48,14 +48,14 @@ t.test('every field of every part is read', async (t) => {
       access: *access
       limits: []
   limits: &limits
-    - { name: a, only: true, by: [User, { header: x-region }], requests: 1, per: Hour, period: 90s, unlimited: false,
+    - { name: a, only: true, by: [User, { header: x-region }, { claim: department }], requests: 1, per: Hour, period: 90s, unlimited: false,
         plans: { pro: { requests: 2, unlimited: false } }, algorithm: TokenBucket, burst: 3, timeZone: Europe/Berlin,
         lease: 5%, onStoreFailure: Deny, mode: Shadow }
   defaults: { access: *access, limits: *limits }
   overrides: { access: *access, limits: *limits }`);
   t.same(missingFields(specFields, spec), [], 'none is missing');
   t.same(spec.rules?.[0]?.limits, [], 'an empty list has a meaning');
-  t.same(spec.limits?.[0]?.by, ['User', { header: 'x-region' }]);
+  t.same(spec.limits?.[0]?.by, ['User', { header: 'x-region' }, { claim: 'department' }]);
 });
 
 /** Paths of fields of the table that a value lacks. */
@@ -130,13 +130,17 @@ t.test('values outside of their bounds are problems', async (t) => {
     ['  limits: [{ name: a, by: [] }]', 'spec.limits[0].by: must not be empty: leave it out instead'],
     [
       '  limits: [{ name: a, by: [user] }]',
-      /spec\.limits\[0\]\.by\[0\]: must be one of User, .* or { header: … }, not 'user'/,
+      /spec\.limits\[0\]\.by\[0\]: must be one of User, .*, { header: … } or { claim: … }, not 'user'/,
+    ],
+    [
+      '  limits: [{ name: a, by: [{ claim: Department }] }]',
+      /spec\.limits\[0\]\.by\[0\]\.claim: .*the name of an attribute/,
     ],
     [
       '  limits: [{ name: a, by: [{ header: X-A }] }]',
       /spec\.limits\[0\]\.by\[0\]\.header: .* in lower case/,
     ],
-    ['  limits: [{ name: a, by: [{ claim: x }] }]', /spec\.limits\[0\]\.by\[0\]\.claim: unknown field/],
+    ['  limits: [{ name: a, by: [{ cookie: x }] }]', /spec\.limits\[0\]\.by\[0\]\.cookie: unknown field/],
     [
       '  limits: [{ name: a, by: [User], requests: -1 }]',
       /spec\.limits\[0\]\.requests: must be a whole number from 0/,

@@ -108,8 +108,10 @@ function compileOverrides(
 function findHeaders(spec: PolicySpec): readonly string[] {
   const matches = (spec.rules ?? []).flatMap((rule) => rule.matches);
   const compared = matches.flatMap(({ headers = [] }) => headers);
-  const counted = allLimits(spec).flatMap(({ limit }) => limit.by.filter((item) => typeof item !== 'string'));
-  return [...compared.map(({ name }) => name.toLowerCase()), ...counted.map(({ header }) => header)];
+  const counted = allLimits(spec).flatMap(({ limit }) =>
+    limit.by.flatMap((item) => (typeof item !== 'string' && 'header' in item ? item.header : [])),
+  );
+  return [...compared.map(({ name }) => name.toLowerCase()), ...counted];
 }
 
 interface Scope {

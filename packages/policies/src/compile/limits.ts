@@ -18,18 +18,20 @@ export interface LimitDescriptor {
   readonly name: string | undefined;
   /** Plans with another number, whose callers send the plan as the next entry. */
   readonly plans: ReadonlySet<string> | undefined;
-  /** Keys of the other entries: an attribute, or `header_` and the name of a header. */
+  /** Keys of the other entries: an attribute, or `header_` or `claim_` and a name. */
   readonly keys: readonly string[];
   /** Never denies. */
   readonly shadow?: true;
 }
 
 export const headerKeyPrefix = 'header_';
+export const claimKeyPrefix = 'claim_';
+
+const toKey = (item: { readonly header: string } | { readonly claim: string }): string =>
+  'header' in item ? `${headerKeyPrefix}${item.header}` : `${claimKeyPrefix}${item.claim}`;
 
 export function toLimitDescriptor({ name, plans, by, mode }: LimitSpec): LimitDescriptor {
-  const keys = by.map((item) =>
-    typeof item === 'string' ? limitAttributes[item] : `${headerKeyPrefix}${item.header}`,
-  );
+  const keys = by.map((item) => (typeof item === 'string' ? limitAttributes[item] : toKey(item)));
   const shadow = mode === 'Shadow' && ({ shadow: true } as const);
   return { name, plans: plans && new Set(plans.keys()), keys, ...shadow };
 }

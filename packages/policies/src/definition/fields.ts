@@ -63,7 +63,7 @@ interface PartsByNameRow extends Row {
   readonly maxItems: number;
 }
 
-/** A list of which each item is one of `values`, or an object with the name of a header. */
+/** A list of which each item is one of `values`, or an object that names a header or a claim. */
 interface AttributesRow extends Row {
   readonly kind: 'attributes';
   readonly values: readonly string[];

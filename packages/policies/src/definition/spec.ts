@@ -1,7 +1,7 @@
 import type { Field, Fields, specFields } from './fields.ts';
 
-/** An attribute of callers or requests, or the value of a header. */
-type LimitBy<Name extends string> = Name | { readonly header: string };
+/** An attribute of callers or requests, the value of a header, or an attribute from a claim. */
+type LimitBy<Name extends string> = Name | { readonly header: string } | { readonly claim: string };
 
 type Row = Pick<Field, 'kind'>;
 

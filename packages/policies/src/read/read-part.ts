@@ -173,7 +173,15 @@ const headerName: TextBounds = {
   form: 'the name of a header in lower case',
 };
 
-/** One of the values, or `{ header: x-region }`. */
+/** The form of attributes that `claims` of the routes file add. */
+const claimName: TextBounds = {
+  min: 1,
+  max: 63,
+  pattern: /^[a-z][a-z0-9_]*$/,
+  form: 'the name of an attribute: lower case letters, digits and _',
+};
+
+/** One of the values, `{ header: x-region }`, or `{ claim: department }`. */
 function readAttribute(
   mapping: Mapping,
   path: string,
@@ -182,12 +190,12 @@ function readAttribute(
   const known = values.find((candidate) => candidate === value);
   if (known !== undefined) return known;
   if (!isMapping(value)) {
-    const expected = `must be one of ${values.join(', ')}, or { header: … }`;
+    const expected = `must be one of ${values.join(', ')}, { header: … } or { claim: … }`;
     report(mapping.read, path, `${expected}, not ${describeValue(value)}`);
     return undefined;
   }
-  return readPart(
-    { read: mapping.read, field: path, values: value },
-    { header: { kind: 'text', bounds: headerName, required: true, description: '' } },
-  );
+  const part: Mapping = { read: mapping.read, field: path, values: value };
+  if (isAbsent(value.claim))
+    return readPart(part, { header: { kind: 'text', bounds: headerName, required: true, description: '' } });
+  return readPart(part, { claim: { kind: 'text', bounds: claimName, required: true, description: '' } });
 }

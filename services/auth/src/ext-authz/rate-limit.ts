@@ -1,5 +1,5 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { headerKeyPrefix, type LimitDescriptor } from '@tollgate/policies/compile/limits';
+import { claimKeyPrefix, headerKeyPrefix, type LimitDescriptor } from '@tollgate/policies/compile/limits';
 import { knownMethods } from '@tollgate/policies/match/request-match';
 import type { RateLimitDescriptorSchema } from '@tollgate/proto/envoy/extensions/common/ratelimit/v3/ratelimit';
 import {
@@ -122,8 +122,14 @@ function getValue(name: string, request: LimitedRequest): string {
       return knownMethods.includes(method) ? method : 'other';
     default:
       if (name.startsWith(headerKeyPrefix)) return getHeader(headers, name.slice(headerKeyPrefix.length));
-      return identity === undefined ? '' : attributeText(identity, name);
+      if (identity === undefined) return '';
+      return attributeText(identity, name) || getClaim(identity, name);
   }
+}
+
+/** An attribute that `claims` of the routes file add; access policies have a prefix before it. */
+function getClaim({ claims }: CallerIdentity, name: string): string {
+  return name.startsWith(claimKeyPrefix) ? (claims[name.slice(claimKeyPrefix.length)] ?? '') : '';
 }
 
 /** The name may be that of a property of all objects, such as `constructor`. */

@@ -39,6 +39,14 @@ function descriptors(
   );
 }
 
+t.test('a limit of a policy counts by an attribute of the routes file', (t) => {
+  const of = (claims: Record<string, string>) => ({ identity: { ...identity, claims } });
+  t.same(descriptors([['claim_department']], of({ department: 'books' })), ['claim_department=books']);
+  t.equal(descriptors([['claim_department']], of({})), undefined, 'callers without it are not counted');
+  t.equal(descriptors([['claim_constructor']]), undefined);
+  t.end();
+});
+
 t.test('a descriptor has the attributes in the order of the file', (t) => {
   const ids = {
     key: { id: 'k', limit: undefined },
