@@ -114,6 +114,12 @@ export const errors = defineErrors({
     'The organization has the maximum number of members and invitations',
   ),
   organization_domain_exists: define(422, g.alreadyExists, 'An organization has this domain'),
+  organization_domain_not_verified: define(
+    422,
+    g.failedPrecondition,
+    'The TXT record that proves the domain was not found',
+  ),
+  over_domain_quota: define(422, g.resourceExhausted, 'The organization has the maximum number of domains'),
   organization_domain_not_found: define(404, g.notFound, 'The organization does not have this domain'),
   invitation_not_found: define(
     404,

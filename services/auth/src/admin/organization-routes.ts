@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '@tollgate/kit/json';
+import type { JsonObject } from '@tollgate/kit/json';
 import { type Static, Type } from 'typebox';
 import {
   type AddRoutes,
@@ -9,8 +9,7 @@ import {
   setNextLink,
   uuidParameter,
 } from '../http/api.ts';
-import type { OrganizationDomain } from '../organizations/domain-store.ts';
-import { addDomain, type DomainsContext, removeDomain } from '../organizations/domains.ts';
+import { addDomain, type DomainsContext, removeDomain, toDomainJson } from '../organizations/domains.ts';
 import { putMember, removeMember, toMemberJson } from '../organizations/members.ts';
 import { toOrganizationJson } from '../organizations/organization.ts';
 import {
@@ -28,14 +27,17 @@ import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import { cursorQuery, encodeCursor, parameter, parseCursor, readFlag } from './list-pages.ts';
 
-const optionalOrNull = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 const members = {
   name: optionalText,
   slug: optionalText,
-  plan: optionalOrNull,
-  limit: Type.Optional(Type.Unknown({ description: '`{ requests_per_unit, unit }`, or `null` for none.' })),
+  plan: optionalText,
+  limit: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: '`{ requests_per_unit, unit }`, or `{}` for none.',
+    }),
+  ),
   metadata: optionalObject,
-  domain_role: optionalOrNull,
+  domain_role: optionalText,
 };
 const createBody = body({ ...members, owner_id: optionalText });
 const changeBody = body(members);
@@ -120,10 +122,6 @@ export const addAdminOrganizationRoutes: AddRoutes<OrganizationsContext> = (api,
   });
 };
 
-function toDomainJson({ domain, verifiedAt }: OrganizationDomain): JsonObject {
-  return { domain, verified_at: verifiedAt.toISOString() };
-}
-
 /** `/admin/organizations/{organization_id}/domains` */
 export const addAdminDomainRoutes: AddRoutes<DomainsContext> = (api, context) => {
   const onRequest = requireOrganizations(context);
@@ -147,7 +145,8 @@ export const addAdminDomainRoutes: AddRoutes<DomainsContext> = (api, context) =>
   api.delete(one, { schema: { params: domainParams }, onRequest }, async (request, reply) => {
     const change = await readAdminRequest(request, context);
     const id = uuidParameter(request.params, 'organization_id');
-    await removeDomain(context, { ...change, id, domain: request.params.domain });
+    const { domain } = request.params;
+    await removeDomain(context, { ...change, id, domain, own: undefined });
     return reply.code(204).send();
   });
 };
@@ -187,8 +186,8 @@ function toInput({ settings }: OrganizationsContext, given: Static<typeof change
   return {
     ...{ name, slug, plan },
     // Parsed from JSON.
-    limit: given.limit as Json | undefined,
+    limit: given.limit as JsonObject | undefined,
     metadata: given.metadata as JsonObject | undefined,
-    domainRole: typeof domainRole === 'string' ? readDomainRole(settings, domainRole) : domainRole,
+    domainRole: readDomainRole(settings, domainRole),
   };
 }

@@ -208,7 +208,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'PATCH /organizations/{organization_id}': {
     ...forUser,
-    summary: 'Change name and slug of an organization',
+    summary: 'Change name and slug of an organization, and the role of users who join by domain',
     response: 'Organization',
   },
   'DELETE /organizations/{organization_id}': {
@@ -250,6 +250,28 @@ export const operations: Readonly<Record<string, Operation>> = {
   'DELETE /organizations/{organization_id}/invitations/{invitation_id}': {
     ...forUser,
     summary: 'Revoke an invitation to an organization',
+    status: 204,
+  },
+  'GET /organizations/{organization_id}/domains': {
+    ...forUser,
+    summary: 'List the email domains of an organization',
+    response: 'DomainList',
+  },
+  'POST /organizations/{organization_id}/domains': {
+    ...forUser,
+    summary:
+      'Add an email domain. The organization has it once it is verified by the DNS record of the response',
+    response: 'Domain',
+    status: 201,
+  },
+  'POST /organizations/{organization_id}/domains/{domain}/verify': {
+    ...forUser,
+    summary: 'Verify an email domain by its DNS record',
+    response: 'Domain',
+  },
+  'DELETE /organizations/{organization_id}/domains/{domain}': {
+    ...forUser,
+    summary: 'Remove an email domain from an organization',
     status: 204,
   },
   'GET /organizations/{organization_id}/api-keys': {
@@ -447,7 +469,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'PUT /admin/organizations/{organization_id}': {
     ...forAdmin('organizations:write'),
-    summary: 'Change an organization; `plan`, `limit` and `domain_role` of `null` are removed',
+    summary: 'Change an organization. An empty text or object removes the value',
     response: 'Organization',
   },
   'DELETE /admin/organizations/{organization_id}': {

@@ -39,6 +39,7 @@ import { addFactorRoutes } from '../mfa/routes.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
 import { addOAuthTokenRoutes } from '../oauth/token.ts';
+import { addOrganizationDomainRoutes } from '../organizations/domain-routes.ts';
 import { addInvitationRoutes } from '../organizations/invitation-routes.ts';
 import { addOrganizationKeyRoutes } from '../organizations/key-routes.ts';
 import { addMemberRoutes, addOrganizationRoutes } from '../organizations/routes.ts';
@@ -81,6 +82,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addOrganizationRoutes,
   addMemberRoutes,
   addInvitationRoutes,
+  addOrganizationDomainRoutes,
   addOrganizationKeyRoutes,
   addAdminUserRoutes,
   addImportRoutes,

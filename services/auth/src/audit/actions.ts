@@ -70,6 +70,7 @@ export const auditActions = {
   organization_member_invited: { type: 'organization', event: 'organization.member_invited' },
   organization_invitation_revoked: { type: 'organization', event: 'organization.invitation_revoked' },
   organization_domain_added: { type: 'organization', event: 'organization.domain_added' },
+  organization_domain_verified: { type: 'organization', event: 'organization.domain_verified' },
   organization_domain_removed: { type: 'organization', event: 'organization.domain_removed' },
   organization_member_added: { type: 'organization', event: 'organization.member_added' },
   organization_member_modified: { type: 'organization', event: 'organization.member_updated' },

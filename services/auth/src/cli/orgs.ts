@@ -90,7 +90,7 @@ export const setOrgCommand = forOrganization(async (context, { id }, { flags }) 
 
 /** Parses `100/minute`; an empty text removes the limit. */
 function parseLimit(text: string): OrganizationInput['limit'] {
-  if (text === '') return null;
+  if (text === '') return {};
   const [, requests, unit] = /^(\d{1,10})\/([a-z]+)$/i.exec(text) ?? [];
   if (requests === undefined || unit === undefined)
     throw new CommandError('--limit must be a number and a unit, such as 100/minute');

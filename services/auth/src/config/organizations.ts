@@ -1,4 +1,14 @@
-import { bool, duration, int, oneOf, type Setting, text } from '@tollgate/kit/settings';
+import { isIP } from 'node:net';
+import {
+  bool,
+  duration,
+  int,
+  list,
+  oneOf,
+  type Setting,
+  type SettingsCheck,
+  text,
+} from '@tollgate/kit/settings';
 import { svc } from './builders.ts';
 
 const group = 'Organizations';
@@ -10,6 +20,7 @@ const organizationPermissions = {
   'members:read': 'list members',
   'members:write': 'change roles, and remove members',
   'members:invite': 'list, send and revoke invitations',
+  'domains:write': 'list, add, verify and remove email domains, and choose the role of their users',
   'keys:read': 'list API keys',
   'keys:write': 'create, change, rotate and revoke API keys',
 } as const;
@@ -110,6 +121,20 @@ export const organizationSettings = {
     max: 1_000_000,
     doc: 'Invitations that a user may send in an hour. An address gets at most 10 a day.',
   }),
+  organizationsDnsServers: list({
+    ...svc('ORGANIZATIONS_DNS_SERVERS'),
+    group,
+    default: [],
+    doc: 'DNS servers that are asked for the records of email domains: `192.0.2.53`, `192.0.2.53:5353`, `[2001:db8::53]:53`. Default: those of the system.',
+  }),
+  organizationsDnsTimeoutMs: duration({
+    ...svc('ORGANIZATIONS_DNS_TIMEOUT'),
+    group,
+    default: '5s',
+    min: '100ms',
+    max: '60s',
+    doc: 'Timeout of a check of the record of an email domain.',
+  }),
   organizationsInvitationExpMs: duration({
     ...svc('ORGANIZATIONS_INVITATION_EXP'),
     group,
@@ -119,3 +144,18 @@ export const organizationSettings = {
     doc: 'Lifetime of an invitation.',
   }),
 };
+
+/** An address, with a port if it is IPv4 or in brackets. */
+function isDnsServer(server: string): boolean {
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:]+))(?::\d{1,5})?$/.exec(server) ?? [];
+  return isIP(bracketed ?? plain ?? server) !== 0;
+}
+
+type Check = SettingsCheck<typeof organizationSettings>;
+
+const dnsServersAreUsable: Check = (s, { problem }) =>
+  s.organizationsDnsServers.every(isDnsServer)
+    ? undefined
+    : problem('organizationsDnsServers', 'addresses such as 192.0.2.53 or [2001:db8::53]:53');
+
+export const organizationChecks: readonly Check[] = [dnsServersAreUsable];

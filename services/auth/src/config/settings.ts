@@ -26,7 +26,7 @@ import { type LocalizedSettings, languageSettings, localizedSettings } from './l
 import { type MailCheck, mailChecks, mailSettings, mailTextSettings } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
 import { oauthServerSettings } from './oauth-server.ts';
-import { organizationSettings } from './organizations.ts';
+import { organizationChecks, organizationSettings } from './organizations.ts';
 import { pageChecks, pageSettings } from './pages.ts';
 import { policyChecks, policySettings } from './policies.ts';
 import { longSecret, securityProfileSettings, withSecurityProfile } from './security-profile.ts';
@@ -217,6 +217,7 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       ...extAuthzChecks,
       ...policyChecks,
       ...apiKeyChecks,
+      ...organizationChecks,
       ...encryptionChecks,
       ...hookChecks,
     ],

@@ -151,7 +151,16 @@ const invitation = Type.Object({
   expires_at: time,
 });
 
-const domain = Type.Object({ domain: text, verified_at: time });
+const domain = Type.Object({
+  domain: text,
+  verified_at: orNull(time),
+  record: maybe(
+    Type.Object(
+      { type: text, name: text, value: text },
+      { description: 'The DNS record that proves the domain, until it is verified.' },
+    ),
+  ),
+});
 
 const member = Type.Object({ user_id: uuid, role: text, email: text, name: maybe(text), created_at: time });
 

@@ -145,6 +145,8 @@ export const limits = {
     quota: per(hourMs, 'rateLimitOrganizationInvitations'),
   },
   organization_invitation_address: { by: 'account', counts: 'requests', quota: constant(10, dayMs) },
+  // The key is the organization. Each check asks DNS servers of others.
+  organization_domain_check: { by: 'account', counts: 'requests', quota: constant(30, hourMs) },
   // By factor and network: the attempts of an attacker must not use up those of the owner.
   factor_attempt: { by: 'account', counts: 'requests', quota: per(minuteMs, 'rateLimitFactorVerify') },
   // A nonce has six digits and lasts up to a day, which is too short to be guessed at this rate.

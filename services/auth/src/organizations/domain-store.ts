@@ -1,32 +1,69 @@
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
-import type { Queryable } from '../db/connection.ts';
-import { text, timestamptz, uuid } from '../db/sql-types.ts';
+import { isUniqueViolation, type Queryable } from '../db/connection.ts';
+import { integer, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { parameters, statement } from '../db/statement.ts';
 import type { Organization } from './organization.ts';
 import { organizationColumns, organizationRow, toOrganization } from './store.ts';
 
-/** A domain of email addresses that belongs to an organization. */
+/** A domain of email addresses that an organization has, or claims. */
 export interface OrganizationDomain {
   readonly domain: string;
-  readonly verifiedAt: Date;
+  /** Part of the TXT record that proves it. Empty if an administrator has added the domain. */
+  readonly token: string;
+  /** Undefined: the organization only claims it. */
+  readonly verifiedAt: Date | undefined;
 }
+
+/** Ids of a domain of an organization. */
+interface DomainKey {
+  readonly id: string;
+  readonly domain: string;
+}
+
+const row = { domain: text, token: text, verified_at: timestamptz.orNull };
 
 const p = {
   ...parameters(uuid, 'id', 'userId'),
-  ...parameters(text, 'domain'),
+  ...parameters(text, 'domain', 'token'),
   ...parameters(timestamptz, 'at'),
 };
 
-const list = statement({ domain: text, verified_at: timestamptz.notNull })`
-  select domain, verified_at from organization_domains
-  where organization_id = ${p.id} and verified_at is not null order by domain`;
+const list = statement(row)`
+  select domain, token, verified_at from organization_domains where organization_id = ${p.id} order by domain`;
 
-// The unique index has the verified domains of all organizations.
+const find = statement(row)`
+  select domain, token, verified_at from organization_domains
+  where organization_id = ${p.id} and domain = ${p.domain}`;
+
+const count = statement({ total: integer })`
+  select count(*)::int as total from organization_domains where organization_id = ${p.id}`;
+
+const isTaken = statement({})`
+  select 1 from organization_domains
+  where domain = ${p.domain} and verified_at is not null and organization_id <> ${p.id}`;
+
+const claim = statement({})`
+  with added as (
+    insert into organization_domains (organization_id, domain, token, created_at)
+    values (${p.id}, ${p.domain}, ${p.token}, ${p.at}) returning domain
+  ), audit as (${auditInsert('added')})
+  select 1 from added`;
+
+// The unique index of verified domains fails these two statements when another organization has it.
+const verify = statement({})`
+  with verified as (
+    update organization_domains set verified_at = ${p.at}
+    where organization_id = ${p.id} and domain = ${p.domain} and token = ${p.token} and verified_at is null
+    returning domain
+  ), audit as (${auditInsert('verified')})
+  select 1 from verified`;
 const put = statement({})`
   with added as (
     insert into organization_domains (organization_id, domain, token, verified_at, created_at)
     values (${p.id}, ${p.domain}, '', ${p.at}, ${p.at})
-    on conflict (domain) where verified_at is not null do nothing returning domain
+    on conflict (organization_id, domain) do update set verified_at = excluded.verified_at
+      where organization_domains.verified_at is null
+    returning domain
   ), audit as (${auditInsert('added')})
   select 1 from added`;
 
@@ -41,7 +78,7 @@ const listJoinable = statement(organizationRow)`
   where d.domain = ${p.domain} and d.verified_at is not null and o.domain_role is not null and not exists (
     select from organization_members m where m.organization_id = o.id and m.user_id = ${p.userId})`;
 
-/** Domains of organizations. A domain belongs to one organization. */
+/** Domains of organizations. Several may claim a domain; one has it. */
 export class DomainStore {
   readonly #sql: Queryable;
 
@@ -50,19 +87,46 @@ export class DomainStore {
   }
 
   async list(id: string): Promise<readonly OrganizationDomain[]> {
-    const rows = await list.run(this.#sql, { id });
-    return rows.map(({ domain, verified_at: verifiedAt }) => ({ domain, verifiedAt }));
+    return (await list.run(this.#sql, { id })).map(toDomain);
   }
 
-  /** Returns false if an organization has the domain. */
-  async add(domain: { readonly id: string; readonly domain: string; readonly at: Date }, audit: AuditEntry) {
-    return put.matches(this.#sql, { ...domain, audit });
+  async find(key: DomainKey): Promise<OrganizationDomain | undefined> {
+    const found = await find.first(this.#sql, { ...key });
+    return found && toDomain(found);
   }
 
-  async remove(
-    domain: { readonly id: string; readonly domain: string },
+  /** Counts domains of an organization, also claimed ones. */
+  async count(id: string): Promise<number> {
+    return (await count.first(this.#sql, { id }))?.total ?? 0;
+  }
+
+  /** Whether another organization has the domain. */
+  async isTaken(key: DomainKey): Promise<boolean> {
+    return isTaken.matches(this.#sql, { ...key });
+  }
+
+  /** Adds a domain that is not verified. Requires a lock on the organization. */
+  async claim(
+    claimed: DomainKey & { readonly token: string; readonly at: Date },
     audit: AuditEntry,
-  ): Promise<boolean> {
+  ): Promise<void> {
+    await claim.run(this.#sql, { ...claimed, audit });
+  }
+
+  /** Returns `taken` if another organization has the domain, false if there is no such claim. */
+  async verify(
+    claimed: DomainKey & { readonly token: string; readonly at: Date },
+    audit: AuditEntry,
+  ): Promise<boolean | 'taken'> {
+    return orTaken(verify.matches(this.#sql, { ...claimed, audit }));
+  }
+
+  /** Adds a verified domain. Returns false if an organization has it. */
+  async add(domain: DomainKey & { readonly at: Date }, audit: AuditEntry): Promise<boolean> {
+    return (await orTaken(put.matches(this.#sql, { ...domain, audit }))) === true;
+  }
+
+  async remove(domain: DomainKey, audit: AuditEntry): Promise<boolean> {
     return remove.matches(this.#sql, { ...domain, audit });
   }
 
@@ -70,4 +134,17 @@ export class DomainStore {
   async listJoinable(domain: string, userId: string): Promise<readonly Organization[]> {
     return (await listJoinable.run(this.#sql, { domain, userId })).map(toOrganization);
   }
+}
+
+async function orTaken(written: Promise<boolean>): Promise<boolean | 'taken'> {
+  try {
+    return await written;
+  } catch (error) {
+    if (isUniqueViolation(error)) return 'taken';
+    throw error;
+  }
+}
+
+function toDomain({ domain, token, verified_at: verifiedAt }: RowOf<typeof row>): OrganizationDomain {
+  return { domain, token, verifiedAt: verifiedAt ?? undefined };
 }

@@ -1,5 +1,8 @@
-import { errors } from '../errors.ts';
+import type { JsonObject } from '@tollgate/kit/json';
+import { errors, shorten } from '../errors.ts';
+import { randomDigestedToken } from '../keys/secrets.ts';
 import type { User } from '../users/user.ts';
+import { lookUpTxt } from './dns.ts';
 import type { DomainStore, OrganizationDomain } from './domain-store.ts';
 import { checkNewMember } from './hooks.ts';
 import { addNewMember } from './members.ts';
@@ -7,6 +10,7 @@ import type { Organization } from './organization.ts';
 import {
   type Change,
   getOrganization,
+  lockForChange,
   type OrganizationsContext,
   organizationAudit,
 } from './organizations.ts';
@@ -31,16 +35,124 @@ function readDomain(text: string): string {
   return domain;
 }
 
-/** A change of a domain by an administrator, who knows that the organization owns it. */
+/** A change of a domain. */
 interface DomainChange extends Change {
   readonly id: string;
   readonly domain: string;
+  /** Role of the member who makes it. Undefined for administrators, who may do everything. */
+  readonly own: string | undefined;
 }
 
-/** @throws AppError `organization_not_found`, `validation_failed`, `organization_domain_exists` */
+/** Domains of an organization, also claimed ones. */
+const maxDomains = 20;
+
+export function toDomainJson({ domain, token, verifiedAt }: OrganizationDomain): JsonObject {
+  return {
+    domain,
+    verified_at: verifiedAt?.toISOString() ?? null,
+    ...(verifiedAt === undefined && { record: { type: 'TXT', ...proofRecord(domain, token) } }),
+  };
+}
+
+/** A name of its own has few records, and may be delegated. */
+function proofRecord(domain: string, token: string): { readonly name: string; readonly value: string } {
+  return { name: `_tollgate-challenge.${domain}`, value: `tollgate-verification=${token}` };
+}
+
+/**
+ * Claims a domain for an organization, which has it once the record proves it. A domain that it has
+ * or claims is returned.
+ *
+ * @throws AppError `validation_failed`, `organization_domain_exists`, `over_domain_quota`, and as
+ * `lockForChange`
+ */
+export async function claimDomain(
+  { store, settings, random }: DomainsContext,
+  { id, domain: text, own, ...change }: DomainChange,
+): Promise<OrganizationDomain> {
+  const domain = readDomain(text);
+  return store.transaction(async ({ organizations, domains }) => {
+    const { organization } = await lockDomains({ organizations, settings }, { id, own, ...change });
+    const known = await domains.find({ id, domain });
+    if (known !== undefined) return known;
+    if (await domains.isTaken({ id, domain })) throw errors.organization_domain_exists();
+    if ((await domains.count(id)) >= maxDomains) throw errors.over_domain_quota();
+    const token = randomDigestedToken(random);
+    const audit = organizationAudit('organization_domain_added', organization, change, { domain });
+    await domains.claim({ id, domain, token, at: new Date(change.metadata.nowMs) }, audit);
+    return { domain, token, verifiedAt: undefined };
+  });
+}
+
+function lockDomains(
+  context: Parameters<typeof lockForChange>[0],
+  { id, own, actor }: Pick<DomainChange, 'id' | 'own' | 'actor'>,
+) {
+  return lockForChange(context, id, { own, actor, permission: 'domains:write' });
+}
+
+/**
+ * Verifies a claimed domain by its TXT record.
+ *
+ * @throws AppError `organization_domain_not_found`, `organization_domain_not_verified`,
+ * `organization_domain_exists`, `over_request_rate_limit`, and as `lockForChange`
+ */
+export async function verifyDomain(
+  context: DomainsContext,
+  { id, domain: text, own, ...change }: DomainChange,
+): Promise<OrganizationDomain> {
+  const { store, settings, limiter } = context;
+  const { nowMs } = change.metadata;
+  const domain = text.toLowerCase();
+  const claimed = await store.domains.find({ id, domain });
+  if (claimed === undefined) throw errors.organization_domain_not_found();
+  if (claimed.verifiedAt !== undefined) return claimed;
+  await limiter.enforce('organization_domain_check', { key: id, nowMs });
+  const { token } = claimed;
+  await requireRecord(context, proofRecord(domain, token));
+  const verifiedAt = new Date(nowMs);
+  return store.transaction(async ({ organizations, domains }) => {
+    const { organization } = await lockDomains({ organizations, settings }, { id, own, ...change });
+    const audit = organizationAudit('organization_domain_verified', organization, change, { domain });
+    const result = await domains.verify({ id, domain, token, at: verifiedAt }, audit);
+    if (result === 'taken') throw errors.organization_domain_exists();
+    // Removed, or verified by another request, in the meantime.
+    const current = result ? { ...claimed, verifiedAt } : await domains.find({ id, domain });
+    if (current?.verifiedAt === undefined) throw errors.organization_domain_not_found();
+    return current;
+  });
+}
+
+/** A name has few records; the message must not repeat a large answer. */
+const maxShown = 5;
+
+/** @throws AppError `organization_domain_not_verified` */
+async function requireRecord(
+  { settings }: DomainsContext,
+  { name, value }: ReturnType<typeof proofRecord>,
+): Promise<void> {
+  const { organizationsDnsServers: servers, organizationsDnsTimeoutMs: timeoutMs } = settings;
+  const found = await lookUpTxt(name, { servers, timeoutMs });
+  if (found.ok && found.values.includes(value)) return;
+  const shown = found.ok ? found.values.slice(0, maxShown).map((each) => JSON.stringify(shorten(each))) : [];
+  const outcome = !found.ok
+    ? `but the DNS server did not answer: ${found.code}`
+    : shown.length === 0
+      ? 'but there is no such record'
+      : `found ${shown.join(', ')}`;
+  throw errors.organization_domain_not_verified({
+    message: `Expected the TXT record ${name} with the value ${value}, ${outcome}`,
+  });
+}
+
+/**
+ * Gives a domain to an organization. The administrator knows that it owns it.
+ *
+ * @throws AppError `organization_not_found`, `validation_failed`, `organization_domain_exists`
+ */
 export async function addDomain(
   context: DomainsContext,
-  { id, domain: text, ...change }: DomainChange,
+  { id, domain: text, ...change }: Omit<DomainChange, 'own'>,
 ): Promise<OrganizationDomain> {
   const domain = readDomain(text);
   const organization = await getOrganization(context, id);
@@ -48,19 +160,20 @@ export async function addDomain(
   const audit = organizationAudit('organization_domain_added', organization, change, { domain });
   if (!(await context.store.domains.add({ id, domain, at }, audit)))
     throw errors.organization_domain_exists();
-  return { domain, verifiedAt: at };
+  return { domain, token: '', verifiedAt: at };
 }
 
-/** @throws AppError `organization_not_found`, `organization_domain_not_found` */
+/** @throws AppError `organization_domain_not_found`, and as `lockForChange` */
 export async function removeDomain(
-  context: DomainsContext,
-  { id, domain: text, ...change }: DomainChange,
+  { store, settings }: DomainsContext,
+  { id, domain: text, own, ...change }: DomainChange,
 ): Promise<void> {
   const domain = text.toLowerCase();
-  const organization = await getOrganization(context, id);
-  const audit = organizationAudit('organization_domain_removed', organization, change, { domain });
-  if (!(await context.store.domains.remove({ id, domain }, audit)))
-    throw errors.organization_domain_not_found();
+  await store.transaction(async ({ organizations, domains }) => {
+    const { organization } = await lockDomains({ organizations, settings }, { id, own, ...change });
+    const audit = organizationAudit('organization_domain_removed', organization, change, { domain });
+    if (!(await domains.remove({ id, domain }, audit))) throw errors.organization_domain_not_found();
+  });
 }
 
 /**

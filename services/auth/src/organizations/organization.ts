@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '@tollgate/kit/json';
+import type { JsonObject } from '@tollgate/kit/json';
 import { errors } from '../errors.ts';
 import { parseLimitOverride } from '../limits/limit-override.ts';
 import { maxMetadataBytes } from '../users/metadata.ts';
@@ -94,14 +94,15 @@ export function slugFromName(name: string, suffix: string): string {
 const maxPlanChars = 255;
 
 /** Undefined for none. @throws AppError `validation_failed` */
-export function readPlan(plan: string | null): string | undefined {
-  if (plan !== null && plan.length > maxPlanChars)
+export function readPlan(plan: string): string | undefined {
+  if (plan.length > maxPlanChars)
     throw errors.validation_failed({ message: `plan is longer than ${maxPlanChars} characters` });
   return plan || undefined;
 }
 
 /** Undefined for none. @throws AppError `validation_failed` */
-export function readLimit(limit: Json): JsonObject | undefined {
+export function readLimit(limit: JsonObject): JsonObject | undefined {
+  if (Object.keys(limit).length === 0) return undefined;
   const parsed = parseLimitOverride(limit);
   if (!parsed.ok) throw errors.validation_failed({ message: `limit: ${parsed.reason}` });
   if (parsed.limit === undefined) return undefined;

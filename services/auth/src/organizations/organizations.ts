@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '@tollgate/kit/json';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { AuditAction } from '../audit/actions.ts';
 import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import { describeChanges } from '../audit/changes.ts';
@@ -22,7 +22,7 @@ import {
   readSlug,
   slugFromName,
 } from './organization.ts';
-import { isPermitted } from './roles.ts';
+import { isPermitted, requireMaySetRole } from './roles.ts';
 import type { Membership, OrganizationStore } from './store.ts';
 
 export type OrganizationsContext = SessionsContext & {
@@ -45,10 +45,10 @@ export interface MemberCaller {
 export interface OrganizationInput {
   readonly name?: string | undefined;
   readonly slug?: string | undefined;
-  /** `null` or an empty text: none. */
-  readonly plan?: string | null | undefined;
-  /** `null`: none. */
-  readonly limit?: Json | undefined;
+  /** An empty text: none. */
+  readonly plan?: string | undefined;
+  /** An empty object: none. */
+  readonly limit?: JsonObject | undefined;
   readonly metadata?: JsonObject | undefined;
   /** `null`: users cannot join by domain. */
   readonly domainRole?: string | null | undefined;
@@ -136,12 +136,17 @@ function merge(before: Organization, input: OrganizationInput, at: Date): Organi
 export async function updateOrganization(
   { store, settings }: OrganizationsContext,
   id: string,
-  { input, own, ...change }: Change & { readonly input: OrganizationInput; readonly own: string | undefined },
+  {
+    input,
+    own: given,
+    ...change
+  }: Change & { readonly input: OrganizationInput; readonly own: string | undefined },
 ): Promise<Organization> {
   return store.transaction(async ({ organizations }) => {
-    const { organization: before } = await lockForChange({ organizations, settings }, id, {
-      ...{ own, actor: change.actor, permission: 'organization:update' },
+    const { organization: before, own } = await lockForChange({ organizations, settings }, id, {
+      ...{ own: given, actor: change.actor, permission: 'organization:update' },
     });
+    if (own !== undefined) requireMaySetDomainRole(settings, own, { before, input });
     const organization = merge(before, input, new Date(change.metadata.nowMs));
     const audit = organizationAudit(
       'organization_modified',
@@ -153,6 +158,18 @@ export async function updateOrganization(
       throw errors.organization_slug_exists();
     return organization;
   });
+}
+
+/** @throws AppError `organization_permission_denied` */
+function requireMaySetDomainRole(
+  settings: OrganizationsContext['settings'],
+  own: string,
+  { before, input }: { readonly before: Organization; readonly input: OrganizationInput },
+): void {
+  const { domainRole } = input;
+  if (domainRole === undefined || (domainRole ?? undefined) === before.domainRole) return;
+  requirePermission(settings, own, 'domains:write');
+  for (const role of [before.domainRole, domainRole]) if (role) requireMaySetRole(settings, own, role);
 }
 
 function changedFields(before: Organization, after: Organization) {

@@ -44,8 +44,13 @@ export function readRole({ organizationsRoles }: RoleSettings, role = ''): strin
   throw errors.validation_failed({ message: `role must be one of ${known}` });
 }
 
-/** The role of users who join by domain. @throws AppError `validation_failed` */
-export function readDomainRole(settings: RoleSettings, role: string): string {
+/**
+ * The role of users who join by domain. An empty text is `null`: they cannot.
+ *
+ * @throws AppError `validation_failed`
+ */
+export function readDomainRole(settings: RoleSettings, role: string | undefined): string | null | undefined {
+  if (role === undefined) return undefined;
   if (role === 'owner') throw errors.validation_failed({ message: 'domain_role must not be owner' });
-  return readRole(settings, role);
+  return role === '' ? null : readRole(settings, role);
 }

@@ -14,8 +14,10 @@ import {
   updateOrganization,
 } from './organizations.ts';
 import { readMemberRequest, requireOrganizations } from './requests.ts';
+import { readDomainRole } from './roles.ts';
 
 const organizationBody = body({ name: optionalText, slug: optionalText });
+const changeBody = body({ name: optionalText, slug: optionalText, domain_role: optionalText });
 const activeBody = body({ id: Type.Optional(Type.Union([Type.String(), Type.Null()])) });
 const memberBody = body({ role: optionalText });
 const params = Type.Object({ organization_id: Type.String() });
@@ -56,10 +58,11 @@ export const addOrganizationRoutes: AddRoutes<DomainsContext> = (api, context) =
     reply.send(toMembershipJson(await readMemberRequest(request, context, 'organization:read'))),
   );
 
-  api.patch(path, { schema: { params, body: organizationBody }, onRequest }, async (request, reply) => {
+  api.patch(path, { schema: { params, body: changeBody }, onRequest }, async (request, reply) => {
     const member = await readMemberRequest(request, context, 'organization:update');
-    const { name, slug } = request.body;
-    const change = { ...member, own: member.role, input: { name, slug } };
+    const { name, slug, domain_role: role } = request.body;
+    const input = { name, slug, domainRole: readDomainRole(settings, role) };
+    const change = { ...member, own: member.role, input };
     const organization = await updateOrganization(context, member.organization.id, change);
     return reply.send(toMembershipJson({ ...member, organization }));
   });

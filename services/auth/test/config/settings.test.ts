@@ -63,6 +63,15 @@ t.test('trusted proxies are addresses, networks and named networks', (t) => {
   t.end();
 });
 
+t.test('DNS servers are addresses, with a port behind IPv4 addresses and brackets', (t) => {
+  const problems = (servers: string) => problemsOf({ ...required, SVC_ORGANIZATIONS_DNS_SERVERS: servers });
+  for (const valid of ['', '192.0.2.53', '192.0.2.53:5353,2001:db8::53', '[2001:db8::53]:53'])
+    t.same(problems(valid), [], valid);
+  for (const invalid of ['dns.example', '192.0.2.53:', '192.0.2.53:x', '2001:db8::53]:53', '192.0.2.256'])
+    t.same(problems(invalid), ['SVC_ORGANIZATIONS_DNS_SERVERS'], invalid);
+  t.end();
+});
+
 t.test('several hosts are possible, and a server that only reads is not', (t) => {
   const hosts = 'postgres://u:p@a:1,b:2/auth?target_session_attrs=';
   for (const target of ['any', 'read-write', 'primary'])

@@ -225,7 +225,7 @@ t.test('members share the limit of their organization behind Envoy', async (t) =
   await awaitUntil(async () => (await send(member, '/shared')) === 200, { what: 'the higher limit' });
   for (const each of [owner, member])
     t.equal(await send(each, '/plan'), 200, 'the limit of the organization is about [plan, org_id], too');
-  await administer({ limit: null, plan: 'pro' });
+  await administer({ limit: {}, plan: 'pro' });
   await awaitUntil(async () => (await send(owner, '/plan')) === 200, { what: 'the plan' });
   for (let request = 0; request < 10; request += 1) t.equal(await send(member, '/plan'), 200);
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { createOrganization, putMember, signUpAs, withOrganizations } from '../helpers/organizations.ts';
 
@@ -13,6 +14,7 @@ interface Scene {
   readonly memberId: string;
   readonly invitationId: string;
   readonly keyId: string;
+  readonly domain: string;
 }
 
 interface RouteCase {
@@ -46,6 +48,15 @@ const routes: Readonly<Record<string, RouteCase>> = {
     body: { email: 'new@example.com' },
   },
   'DELETE /organizations/{organization_id}/invitations/{invitation_id}': { allowed: managers, status: 204 },
+  'GET /organizations/{organization_id}/domains': { allowed: managers, status: 200 },
+  'POST /organizations/{organization_id}/domains': {
+    allowed: managers,
+    status: 201,
+    body: { domain: 'other.example' },
+  },
+  // The domain is verified, so that no record is looked up.
+  'POST /organizations/{organization_id}/domains/{domain}/verify': { allowed: managers, status: 200 },
+  'DELETE /organizations/{organization_id}/domains/{domain}': { allowed: managers, status: 204 },
   'GET /organizations/{organization_id}/api-keys': { allowed: managers, status: 200 },
   'POST /organizations/{organization_id}/api-keys': {
     allowed: managers,
@@ -85,7 +96,8 @@ async function call(
     .replace('{organization_id}', scene.id)
     .replace('{user_id}', scene.memberId)
     .replace('{invitation_id}', scene.invitationId)
-    .replace('{key_id}', scene.keyId);
+    .replace('{key_id}', scene.keyId)
+    .replace('{domain}', scene.domain);
   return server.call(method, path, { ...(token && { token }), ...(body && { body }) });
 }
 
@@ -126,8 +138,13 @@ t.test('each route of organizations permits the roles of the table, and nothing 
       body: { name: 'test' },
     });
     t.equal(created.status, 201);
+    const domain = `d${addresses}.example`;
+    const given = await server.call('PUT', `/admin/organizations/${id}/domains/${domain}`, {
+      token: adminToken(),
+    });
+    t.equal(given.status, 200);
     return {
-      id,
+      ...{ id, domain },
       memberId: target.userId,
       invitationId: String(invited.body.id),
       keyId: String(created.body.id),

@@ -48,6 +48,18 @@ t.test('plan and limit are for administrators', async (t) => {
   for (const member of ['plan', 'limit']) t.notOk(member in changed.body, member);
 });
 
+t.test('an administrator removes plan, limit and domain role by empty values', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const id = await createOrganization(server, await signUpAs(server, 'ada'));
+  const put = (body: object) =>
+    server.call('PUT', `/admin/organizations/${id}`, { token: adminToken(), body });
+  const values = { plan: 'pro', limit: { requests_per_unit: 5, unit: 'day' }, domain_role: 'member' };
+  t.match(await put(values), { status: 200, body: values });
+  const { status, body } = await put({ plan: '', limit: {}, domain_role: '' });
+  t.equal(status, 200);
+  for (const name of Object.keys(values)) t.notOk(name in body, name);
+});
+
 t.test('the active organization is in the tokens of its session until it is changed', async (t) => {
   const server = await startAuthServer(t, withOrganizations);
   const ada = await signUpAs(server, 'ada');
