@@ -8,6 +8,7 @@ import { settingsSpec as xdsSettings } from '../../services/xds/src/config/setti
 import { renderAdminScopes } from './admin-scopes.ts';
 import { renderCallerAttributes } from './caller-attributes.ts';
 import { chartFiles } from './charts/charts.ts';
+import { renderPolicyCrd } from './crd/access-policy.ts';
 import { renderCrd } from './crd/definition.ts';
 import { renderKnownFieldsPolicy } from './crd/known-fields-policy.ts';
 import { renderCrdReadme } from './crd/readme.ts';
@@ -39,6 +40,7 @@ export const generators: readonly Generator[] = [
   { output: 'proto/generated/', render: renderProtoCode },
   { output: 'client-sdk/docs/api/', render: () => renderClientSdkDocs('client-sdk/docs/api/') },
   manifest('crds/ratelimitconfigs.yaml', renderCrd),
+  manifest('crds/accesspolicies.yaml', renderPolicyCrd),
   manifest('crds/known-fields-policy.yaml', renderKnownFieldsPolicy),
   formatted('crds/README.md', () => renderCrdReadme('crds/README.md')),
   markdownPage('docs/rule-fields.md', renderRuleFields),

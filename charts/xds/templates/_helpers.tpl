@@ -102,10 +102,20 @@ subjects:
 - apiGroups: [ratelimit.tollgate.dev]
   resources: [ratelimitconfigs]
   verbs: [get, list, watch]
+- apiGroups: [policy.tollgate.dev]
+  resources: [accesspolicies]
+  verbs: [get, list, watch]
+# What access policies are for.
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [gateways, httproutes, grpcroutes]
+  verbs: [list, watch]
 {{- if include "xds.writesStatus" . }}
 # Status, by server-side apply.
 - apiGroups: [ratelimit.tollgate.dev]
   resources: [ratelimitconfigs/status]
+  verbs: [patch]
+- apiGroups: [policy.tollgate.dev]
+  resources: [accesspolicies/status]
   verbs: [patch]
 # Events for kubectl describe.
 - apiGroups: [events.k8s.io]

@@ -11,21 +11,19 @@ const counter = (description: string): JsonSchema => ({
 });
 
 /** A metav1.Condition, with the bounds of the original. */
-const condition: JsonSchema = {
+export const conditionSchema = (types: string, reasons?: string): JsonSchema => ({
   type: 'object',
   required: ['type', 'status', 'reason', 'message', 'lastTransitionTime'],
   properties: {
     type: {
-      description:
-        'Accepted: the rules are valid and the namespace owns the domain. Programmed: all connected limiters have acknowledged them; limiters that join later get them before they are ready. Ready: both, for tools that wait for an object (kstatus). Matched: requests have matched every rule; False names rules that never matched, which may be misspelled. Only while True: Reconciling, until limiters acknowledge; Stalled, until the object is changed.',
+      description: types,
       type: 'string',
       minLength: 1,
       maxLength: 316,
     },
     status: { description: 'True, False or Unknown.', type: 'string', enum: ['True', 'False', 'Unknown'] },
     reason: {
-      description:
-        'Accepted: Accepted, OnTrial, Invalid, DuplicateKey, DomainConflict, DomainNotAllowed. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, OnTrial, or that of the condition that it waits for. Matched: AllMatched, NeverMatched, Observing.',
+      description: reasons ?? 'Reason of the status, in one word.',
       type: 'string',
       minLength: 1,
       maxLength: 1024,
@@ -42,6 +40,32 @@ const condition: JsonSchema = {
       type: 'integer',
       format: 'int64',
       minimum: 0,
+    },
+  },
+});
+
+const condition = conditionSchema(
+  'Accepted: the rules are valid and the namespace owns the domain. Programmed: all connected limiters have acknowledged them; limiters that join later get them before they are ready. Ready: both, for tools that wait for an object (kstatus). Matched: requests have matched every rule; False names rules that never matched, which may be misspelled. Only while True: Reconciling, until limiters acknowledge; Stalled, until the object is changed.',
+  'Accepted: Accepted, OnTrial, Invalid, DuplicateKey, DomainConflict, DomainNotAllowed. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, OnTrial, or that of the condition that it waits for. Matched: AllMatched, NeverMatched, Observing.',
+);
+
+/** The copy of the newest valid spec. */
+export const lastValidSchema: JsonSchema = {
+  description:
+    'The newest valid version of the spec, which stays in force, also after restarts of the xDS server, while the current one is invalid.',
+  type: 'object',
+  required: ['generation', 'spec'],
+  properties: {
+    generation: {
+      description: 'Generation of the object that had this spec.',
+      type: 'integer',
+      format: 'int64',
+      minimum: 1,
+    },
+    spec: {
+      description: 'The spec as JSON, compressed with gzip, in base64.',
+      type: 'string',
+      maxLength: 400_000,
     },
   },
 };
@@ -79,25 +103,7 @@ export const statusSchema: JsonSchema = {
       type: 'string',
       maxLength: 63,
     },
-    lastValid: {
-      description:
-        'The newest valid version of the spec, which stays in force, also after restarts of the xDS server, while the current one is invalid.',
-      type: 'object',
-      required: ['generation', 'spec'],
-      properties: {
-        generation: {
-          description: 'Generation of the object that had this spec.',
-          type: 'integer',
-          format: 'int64',
-          minimum: 1,
-        },
-        spec: {
-          description: 'The spec as JSON, compressed with gzip, in base64.',
-          type: 'string',
-          maxLength: 400_000,
-        },
-      },
-    },
+    lastValid: lastValidSchema,
     conditions: {
       description: 'Accepted, Programmed, Ready and Matched; Reconciling or Stalled while they are True.',
       type: 'array',

@@ -15,6 +15,8 @@ export interface JsonSchema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly items?: JsonSchema;
+  readonly maxProperties?: number;
+  readonly additionalProperties?: JsonSchema;
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly allOf?: readonly JsonSchema[];
