@@ -41,6 +41,7 @@ import { type DeletionOptions, memoryHold } from './deletions.ts';
 import { ApiClient } from './kube/client.ts';
 import { currentNamespace, loadKubeConfig } from './kube/config.ts';
 import { type Leadership, LeaseElector, replicaIdentity } from './kube/lease.ts';
+import { rateLimitConfigs } from './kube/resources.ts';
 import { countReloads, registerLimiters, registerMetrics } from './metrics.ts';
 import { Pipeline } from './pipeline.ts';
 import { accessConfigType } from './policies/access-config.ts';
@@ -53,6 +54,7 @@ import { AllowFile } from './sources/allow-file.ts';
 import { FolderSource } from './sources/folder.ts';
 import { HeldConfigMap } from './sources/held-config-map.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
+import { KubernetesPolicies } from './sources/kubernetes-policies.ts';
 import { LastValidFiles } from './sources/last-valid-files.ts';
 import { KubernetesEvents } from './status/events.ts';
 import { countByState, summarizeLimiters } from './status/limiter-report.ts';
@@ -351,7 +353,13 @@ async function readCluster(context: Context, settings: Settings, served: Served)
     { server: maskUrl(api.server), context: config.getCurrentContext(), namespaces },
     'reading objects from a cluster',
   );
-  const source = new KubernetesSource({ api, logger, metrics, namespaces, resyncMs });
+  const source = new KubernetesSource({
+    ...{ api, logger, metrics, namespaces, resyncMs },
+    resource: rateLimitConfigs,
+  });
+  const policies = settings.accessPolicies
+    ? new KubernetesPolicies({ api, logger, namespaces, resyncMs })
+    : undefined;
   const podNamespace = settings.podNamespace || currentNamespace(config);
   const certificates = settings.grpcOwnCa
     ? new SecretCertificates(context, {
@@ -367,11 +375,15 @@ async function readCluster(context: Context, settings: Settings, served: Served)
   const namespace = settings.leaseNamespace || podNamespace;
   const name = `${settings.leaseName}-held`;
   // Without statuses, the privileges for objects that replicas share are missing, too.
-  const holdStore =
+  const makeHoldStore = (name: string) =>
     status.leadership === undefined
       ? memoryHold
       : new HeldConfigMap({ api, logger, namespace, name, leadership: status.leadership });
-  return { api, source, holdStore, certificates, components, ...status };
+  return {
+    ...{ api, source, certificates, components, ...status },
+    holdStore: makeHoldStore(name),
+    ...(policies && { policies, policyHoldStore: makeHoldStore(`${name}-policies`) }),
+  };
 }
 
 interface ClusterParts extends Served {

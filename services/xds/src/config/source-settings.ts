@@ -27,6 +27,12 @@ export const sourceSettings = {
     default: [],
     doc: 'Namespaces whose objects are served. Default: all. With XDS_SOURCE=folder, the namespaces in the manifests.',
   }),
+  accessPolicies: bool({
+    env: 'XDS_ACCESS_POLICIES',
+    group,
+    default: true,
+    doc: 'Serve the AccessPolicies of a cluster to auth servers, and their limits to limiters. Their CRD and those of Gateway API may be installed later.',
+  }),
   allowEmpty: bool({
     env: 'XDS_ALLOW_EMPTY',
     group,

@@ -1,5 +1,24 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
-import { events, type KubeResource, rateLimitConfigs, secrets } from './resources.ts';
+import {
+  accessPolicies,
+  events,
+  gateways,
+  grpcRoutes,
+  httpRoutes,
+  type KubeResource,
+  namespaces,
+  rateLimitConfigs,
+  secrets,
+} from './resources.ts';
+
+/** Resources that are read for access policies. */
+const ofPolicies: ReadonlySet<KubeResource> = new Set([
+  accessPolicies,
+  gateways,
+  grpcRoutes,
+  httpRoutes,
+  namespaces,
+]);
 
 /** An error response of the API server, or an ERROR event of a watch. */
 export class ApiError extends Error {
@@ -125,6 +144,8 @@ function explainGrant({ resource, subresource = '', namespace }: Attempt): strin
   if (resource === secrets)
     return `${clusterWide}, for the Secrets of XDS_GRPC_CERTIFICATE_SECRET and XDS_GRPC_CLIENT_SECRETS`;
   if (resource === events) return clusterWide;
+  if (ofPolicies.has(resource))
+    return `${clusterWide}, or set XDS_ACCESS_POLICIES=false to serve no access policies`;
   if (resource !== rateLimitConfigs)
     return `${clusterWide}, or set XDS_LEASE_NAMESPACE to a namespace where it is granted`;
   // The namespace is that of an object, whether or not XDS_NAMESPACES is set.

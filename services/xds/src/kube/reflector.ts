@@ -25,6 +25,8 @@ export interface ReflectorOptions {
   /** Absent for objects that are not the source. */
   readonly metrics?: Pick<XdsMetrics, 'relists' | 'sourceErrors' | 'lastEventTimestampSeconds'>;
   readonly resource: KubeResource;
+  /** While its CRD is not installed, there are no objects. It may be installed later. */
+  readonly mayBeMissing?: boolean;
   /** Empty for all. */
   readonly namespace: string;
   /** Such as `metadata.name=web`. */
@@ -62,6 +64,8 @@ export type ReflectorEvent =
     };
 
 const defaultPageSize = 500;
+/** Delay until an API without the resource is asked again; up to twice as long. */
+const missingRetryMs = 2_500;
 /** The API server sends a bookmark about once a minute: two missing ones mean a dead connection. */
 const defaultIdleTimeoutMs = 150_000;
 
@@ -92,6 +96,7 @@ export class Reflector {
   #running: Promise<void> | undefined;
   readonly #objects: Map<string, KubeObject>;
   #hasListed: boolean = false;
+  #isMissing: boolean = false;
   /** The resourceVersion to watch from; undefined when a list is due. */
   #cursor: string | undefined;
   #resync = new AbortController().signal;
@@ -145,6 +150,8 @@ export class Reflector {
       } catch (error) {
         if (this.#closing.signal.aborted) return;
         if (operation === 'watch' && this.#resync.aborted) this.#cursor = undefined;
+        else if (operation === 'list' && this.#options.mayBeMissing === true && hasStatus(error, 404))
+          await this.#handleMissing();
         else await this.#recover(error, operation);
       }
     }
@@ -161,10 +168,22 @@ export class Reflector {
     });
     metrics?.relists.inc();
     this.#recordEventTime();
+    this.#isMissing = false;
     this.#reconcile(objects);
     this.#cursor = resourceVersion;
     this.#hasWatched = false;
     this.#resync = this.#createResyncSignal();
+  }
+
+  /** The API server deletes all objects before a CRD. */
+  async #handleMissing(): Promise<void> {
+    if (!this.#isMissing) this.#logger.info('resource not installed, following its objects once it is');
+    this.#isMissing = true;
+    this.#endOutage();
+    this.#reconcile(new Map());
+    const { sleep = sleepFor } = this.#options;
+    const delayMs = missingRetryMs * (1 + this.#random());
+    await sleep(delayMs, { signal: this.#closing.signal }).catch(() => undefined);
   }
 
   /** Resolves when the API server ends the watch regularly. */

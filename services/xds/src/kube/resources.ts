@@ -1,3 +1,5 @@
+import { policyApiVersion, policyGroup, policyKind } from '@tollgate/policies/definition/resource-shape';
+
 /** A kind of objects in the API. */
 export interface KubeResource {
   /** Empty for the core group. */
@@ -14,6 +16,27 @@ export const rateLimitConfigs: KubeResource = {
   apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
   plural: 'ratelimitconfigs',
   kind: 'RateLimitConfig',
+};
+
+export const accessPolicies: KubeResource = {
+  group: policyGroup,
+  apiVersion: policyApiVersion,
+  plural: 'accesspolicies',
+  kind: policyKind,
+};
+
+const gatewayApi = { group: 'gateway.networking.k8s.io', apiVersion: 'gateway.networking.k8s.io/v1' };
+
+export const gateways: KubeResource = { ...gatewayApi, plural: 'gateways', kind: 'Gateway' };
+export const httpRoutes: KubeResource = { ...gatewayApi, plural: 'httproutes', kind: 'HTTPRoute' };
+export const grpcRoutes: KubeResource = { ...gatewayApi, plural: 'grpcroutes', kind: 'GRPCRoute' };
+
+/** Listeners select routes by labels of namespaces. */
+export const namespaces: KubeResource = {
+  group: '',
+  apiVersion: 'v1',
+  plural: 'namespaces',
+  kind: 'Namespace',
 };
 
 /** Elects the replica that writes statuses. */

@@ -2,10 +2,9 @@ import type { ResourceSource, SourceDeletion, SourceEvent, SourceOutage } from '
 import { type ApiClient, requireRecord } from '../kube/client.ts';
 import { hasStatus } from '../kube/errors.ts';
 import { type KubeObject, Reflector, type ReflectorOptions } from '../kube/reflector.ts';
-import { rateLimitConfigs } from '../kube/resources.ts';
+import type { KubeResource } from '../kube/resources.ts';
 
-export interface KubernetesSourceOptions
-  extends Omit<ReflectorOptions, 'resource' | 'namespace' | 'objects'> {
+export interface KubernetesSourceOptions extends Omit<ReflectorOptions, 'namespace' | 'objects'> {
   /** Empty for all namespaces. Each listed one needs its own connection and RBAC privileges. */
   readonly namespaces: readonly string[];
 }
@@ -13,19 +12,20 @@ export interface KubernetesSourceOptions
 /** Edits wait for the answer, too. */
 const discoveryTimeoutMs = 2_000;
 
-/** Follows the RateLimitConfigs of a cluster, of all namespaces or of several. */
+/** Follows the objects of one kind in a cluster, of all namespaces or of several. */
 export class KubernetesSource implements ResourceSource {
   /** Objects by id, as the API server last sent them. */
   readonly objects = new Map<string, KubeObject>();
   readonly #api: ApiClient;
+  readonly #resource: KubeResource;
   readonly #reflectors: readonly Reflector[];
 
   constructor({ namespaces, ...options }: KubernetesSourceOptions) {
     this.#api = options.api;
+    this.#resource = options.resource;
     const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)];
     this.#reflectors = scopes.map(
-      (namespace) =>
-        new Reflector({ ...options, resource: rateLimitConfigs, namespace, objects: this.objects }),
+      (namespace) => new Reflector({ ...options, namespace, objects: this.objects }),
     );
   }
 
@@ -56,7 +56,7 @@ export class KubernetesSource implements ResourceSource {
    * CRD is being deleted, its objects cannot be created.
    */
   async findDeletion(): Promise<SourceDeletion | undefined> {
-    const { apiVersion, plural } = rateLimitConfigs;
+    const { apiVersion, plural } = this.#resource;
     const isGone = { reason: 'the CustomResourceDefinition was deleted', isGone: true };
     try {
       const path = `/apis/${apiVersion}`;

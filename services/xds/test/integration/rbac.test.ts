@@ -82,7 +82,7 @@ const never: readonly Right[] = [
     ['tollgate', 'shop', 'kube-system'].map((namespace) => ({ verb: 'get', resource, namespace })),
   ),
   { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'tollgate' },
-  { verb: 'list', resource: 'namespaces' },
+  { verb: 'get', resource: 'namespaces' },
   { verb: 'impersonate', resource: 'users' },
 ];
 

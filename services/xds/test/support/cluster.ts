@@ -10,6 +10,9 @@ const root = join(import.meta.dirname, '../../../..');
 /** The CRD as people apply it. */
 const crdFile = join(root, 'crds/ratelimitconfigs.yaml');
 
+/** The CRD of AccessPolicy. */
+export const policyCrdFile = join(root, 'crds/accesspolicies.yaml');
+
 /** A file of services/xds/deploy. */
 export function deployFile(name: string): string {
   return readFileSync(join(root, 'services/xds/deploy', name), 'utf8');

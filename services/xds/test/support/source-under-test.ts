@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { ConfigObject } from '../../src/catalog/source.ts';
 import type { ApiClient } from '../../src/kube/client.ts';
+import { rateLimitConfigs } from '../../src/kube/resources.ts';
 import { KubernetesSource, type KubernetesSourceOptions } from '../../src/sources/kubernetes.ts';
 import { recordingContext } from './recording-logger.ts';
 
@@ -28,6 +29,7 @@ export async function startSource(
   const { logger, metrics } = context;
   const source = new KubernetesSource({
     api,
+    resource: rateLimitConfigs,
     logger,
     metrics,
     namespaces: [],

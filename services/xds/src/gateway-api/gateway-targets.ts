@@ -1,0 +1,166 @@
+import { compareText } from '@tollgate/kit/text';
+import type { Steps } from '@tollgate/kit/time';
+import type { Route } from '@tollgate/proto/tollgate/policy/v1/access_config';
+import type { KubeObject } from '../kube/reflector.ts';
+import type { TargetResolution, TargetResolver } from '../policies/policy-source.ts';
+import { type Attachment, findAttachments, type Parents } from './attachment.ts';
+import {
+  type Gateway,
+  type RouteKind,
+  type RouteObject,
+  readGateway,
+  readRoute,
+  routeKinds,
+  toValues,
+  type Values,
+} from './objects.ts';
+import { PolicyTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
+import { placeRules, toGatewayRoute, toRoute } from './resolve.ts';
+
+/** Current objects by `namespace/name`. */
+type Objects = ReadonlyMap<string, KubeObject>;
+
+export interface GatewayObjects {
+  readonly gateways: Objects;
+  readonly routes: Readonly<Record<RouteKind, Objects>>;
+  /** By `/name`. */
+  readonly namespaces: Objects;
+  readonly notSyncedReason: () => string | undefined;
+}
+
+/** A route as it was read and resolved last. */
+interface KnownRoute {
+  readonly object: KubeObject;
+  readonly route: RouteObject;
+  readonly parents: Parents;
+  readonly attachments: readonly Attachment[];
+  /** Policies of each rule at each listener; undefined before the first run. */
+  applied?: string;
+  resolved?: Route;
+}
+
+/** Finds the routes of Gateway API that policies are for. Only what has changed is read again. */
+export class GatewayTargets implements TargetResolver {
+  readonly #objects: GatewayObjects;
+  #parents: Parents | undefined;
+  #known = new Map<string, KnownRoute>();
+  #gatewayRoutes = new Map<string, { readonly content: string; readonly route: Route }>();
+  #routes = new Map<string, readonly Route[]>();
+
+  constructor(objects: GatewayObjects) {
+    this.#objects = objects;
+  }
+
+  notSyncedReason(): string | undefined {
+    return this.#objects.notSyncedReason();
+  }
+
+  /** Gateways or namespaces have changed: all routes are attached again. */
+  parentsChanged(): void {
+    this.#parents = undefined;
+  }
+
+  *resolve(policies: readonly TargetedPolicy[]): Steps<TargetResolution> {
+    if (this.notSyncedReason() !== undefined) return { routes: new Map(), problems: new Map() };
+    this.#parents ??= this.#readParents();
+    const { gateways } = this.#parents;
+    const known = yield* this.#readRoutes(this.#parents);
+    this.#known = known;
+    const targets = new PolicyTargets(policies, (target) => exists(target, gateways, known));
+    const byNamespace = new Map<string, Route[]>();
+    const add = (namespace: string, route: Route) => {
+      const routes = byNamespace.get(namespace);
+      if (routes === undefined) byNamespace.set(namespace, [route]);
+      else routes.push(route);
+    };
+    for (const route of known.values()) {
+      if (route.attachments.length === 0) continue;
+      add(route.object.namespace, resolveRoute(route, targets));
+      yield;
+    }
+    for (const gateway of gateways.values()) {
+      const route = this.#resolveGateway(gateway, targets);
+      if (route !== undefined) add(gateway.object.namespace, route);
+    }
+    this.#routes = keepSame(byNamespace, this.#routes);
+    return { routes: this.#routes, problems: targets.problems };
+  }
+
+  #readParents(): Parents {
+    const { gateways, namespaces } = this.#objects;
+    const labels = (namespace: string): Values | undefined => {
+      const object = namespaces.get(`/${namespace}`);
+      return object && toValues(toValues(object.manifest.metadata).labels);
+    };
+    return {
+      gateways: new Map([...gateways].map(([id, object]) => [id, readGateway(object)])),
+      labelsOf: labels,
+    };
+  }
+
+  *#readRoutes(parents: Parents): Steps<Map<string, KnownRoute>> {
+    const known = new Map<string, KnownRoute>();
+    for (const kind of routeKinds)
+      for (const [id, object] of this.#objects.routes[kind]) {
+        const key = `${kind}/${id}`;
+        const before = this.#known.get(key);
+        const isSame = before?.object.uid === object.uid && before.object.generation === object.generation;
+        if (before !== undefined && isSame && before.parents === parents) known.set(key, before);
+        else {
+          const route = before !== undefined && isSame ? before.route : readRoute(kind, object);
+          known.set(key, { object, route, parents, attachments: findAttachments(route, parents) });
+          yield;
+        }
+      }
+    return known;
+  }
+
+  #resolveGateway(gateway: Gateway, targets: PolicyTargets): Route | undefined {
+    const { id } = gateway.object;
+    const route = toGatewayRoute(gateway, targets);
+    if (route === undefined) {
+      this.#gatewayRoutes.delete(id);
+      return undefined;
+    }
+    const content = JSON.stringify(route.rules);
+    const before = this.#gatewayRoutes.get(id);
+    if (before?.content === content) return before.route;
+    this.#gatewayRoutes.set(id, { content, route });
+    return route;
+  }
+}
+
+function resolveRoute(known: KnownRoute, targets: PolicyTargets): Route {
+  const placed = placeRules(known.route, known.attachments, targets);
+  const applied = JSON.stringify(placed.map(({ policy, overrides }) => [policy, overrides]));
+  if (known.resolved === undefined || known.applied !== applied)
+    known.resolved = toRoute(known.route, placed);
+  known.applied = applied;
+  return known.resolved;
+}
+
+function exists(
+  { kind, namespace, name, sectionName }: Target,
+  gateways: Parents['gateways'],
+  known: ReadonlyMap<string, KnownRoute>,
+): boolean {
+  const id = `${namespace}/${name}`;
+  const parts = kind === 'Gateway' ? gateways.get(id)?.listeners : known.get(`${kind}/${id}`)?.route.rules;
+  return parts?.some((part) => sectionName === undefined || part.name === sectionName) ?? false;
+}
+
+/** Sorts the routes, and keeps the lists of namespaces in which nothing has changed. */
+function keepSame(
+  byNamespace: ReadonlyMap<string, readonly Route[]>,
+  before: ReadonlyMap<string, readonly Route[]>,
+): Map<string, readonly Route[]> {
+  return new Map(
+    [...byNamespace].map(([namespace, routes]) => {
+      const sorted = routes.toSorted((a, b) => compareText(a.kind, b.kind) || compareText(a.name, b.name));
+      const known = before.get(namespace);
+      const isSame =
+        known?.length === sorted.length && known.every((route, index) => route === sorted[index]);
+      return [namespace, known !== undefined && isSame ? known : sorted];
+    }),
+  );
+}

@@ -1,0 +1,100 @@
+import { compareText } from '@tollgate/kit/text';
+import type { PolicyResource } from '@tollgate/policies/definition/spec';
+import type { ConfigObject } from '../catalog/source.ts';
+import { type PolicyFinding, toFinding } from '../policies/policy-result.ts';
+import { toList, toText, toValues } from './objects.ts';
+
+/** A policy, which may have no targets. */
+export interface TargetedPolicy {
+  readonly object: ConfigObject;
+  /** Undefined when there never was a valid version. */
+  readonly resource: PolicyResource | undefined;
+}
+
+/** An object, or a part of it, that a policy can be for. */
+export interface Target {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** A rule of a route or a listener; undefined for the whole object. */
+  readonly sectionName?: string | undefined;
+}
+
+const keyOf = ({ kind, namespace, name, sectionName = '' }: Target): string =>
+  `${kind}/${namespace}/${name}/${sectionName}`;
+
+/** Policies by target: of several, the oldest, then the first by name. */
+export class PolicyTargets {
+  readonly #owners = new Map<string, TargetedPolicy>();
+  /** Problems by `namespace/name` of the policy. */
+  readonly problems = new Map<string, PolicyFinding[]>();
+
+  /** `exists` tells whether a cluster has a target; of a section, also the object must exist. */
+  constructor(policies: readonly TargetedPolicy[], exists: (target: Target) => boolean) {
+    const order = policies.toSorted(
+      ({ object: a }, { object: b }) => a.createdMs - b.createdMs || compareText(a.id, b.id),
+    );
+    for (const policy of order)
+      for (const [index, target] of readTargets(policy).entries())
+        this.#add(policy, { index, target, exists });
+  }
+
+  /** `namespace/name` of the policy of a target. */
+  find(target: Target): string | undefined {
+    return this.#owners.get(keyOf(target))?.object.id;
+  }
+
+  /** Of these targets, those whose policies have overrides. */
+  findOverrides(targets: readonly Target[]): string[] {
+    return targets.flatMap((target) => {
+      const policy = this.#owners.get(keyOf(target));
+      return policy?.resource?.spec.overrides === undefined ? [] : policy.object.id;
+    });
+  }
+
+  #add(policy: TargetedPolicy, { index, target, exists }: Placed): void {
+    const key = keyOf(target);
+    const owner = this.#owners.get(key);
+    if (owner === undefined) this.#owners.set(key, policy);
+    const field = `spec.targetRefs[${index}]`;
+    const { kind, namespace, name, sectionName } = target;
+    if (!exists({ kind, namespace, name })) {
+      const message = `there is no ${kind} ${name} in namespace ${namespace}`;
+      this.#report(policy, toFinding(policy.object, { field, message }, 'TargetNotFound'));
+    } else if (!exists(target)) {
+      const part = kind === 'Gateway' ? 'HTTP listener' : 'rule';
+      const message = `${kind} ${name} has no ${part} of this name`;
+      const finding = { field: `${field}.sectionName`, message };
+      this.#report(policy, toFinding(policy.object, finding, 'TargetNotFound'));
+    }
+    if (owner === undefined || owner === policy) return;
+    const section = sectionName === undefined ? '' : ` (${sectionName})`;
+    const message = `${kind} ${name}${section} has the older policy ${owner.object.id}, which applies`;
+    this.#report(policy, toFinding(policy.object, { field, message }, 'Conflicted'));
+  }
+
+  #report({ object }: TargetedPolicy, finding: PolicyFinding): void {
+    const known = this.problems.get(object.id);
+    if (known === undefined) this.problems.set(object.id, [finding]);
+    else known.push(finding);
+  }
+}
+
+interface Placed {
+  readonly index: number;
+  readonly target: Target;
+  readonly exists: (target: Target) => boolean;
+}
+
+/** Targets of a version that is in force, else of the manifest, which may be invalid. */
+export function readTargets({ object, resource }: TargetedPolicy): readonly Target[] {
+  const { namespace } = object;
+  const refs =
+    resource === undefined
+      ? toList(toValues(toValues(object.manifest).spec).targetRefs)
+      : (resource.spec.targetRefs ?? []);
+  return refs.map(({ kind, name, sectionName }) => ({
+    ...{ kind: toText(kind) ?? '', namespace, name: toText(name) ?? '' },
+    sectionName: toText(sectionName),
+  }));
+}

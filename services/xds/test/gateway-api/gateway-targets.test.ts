@@ -1,0 +1,171 @@
+import t from 'tap';
+import {
+  listRules,
+  makeNamespace,
+  makeObject,
+  makeTargeted,
+  makeTargets,
+} from '../support/gateway-objects.ts';
+
+const http = { name: 'http', protocol: 'HTTP', port: 80 };
+const https = { name: 'https', protocol: 'HTTPS', port: 443, hostname: '*.shop.test' };
+const gateway = makeObject('shop/main', { listeners: [http, https] });
+const toMain = { parentRefs: [{ name: 'main' }] };
+const orders = makeObject('shop/orders', {
+  ...toMain,
+  hostnames: ['a.shop.test'],
+  rules: [{ name: 'read' }, {}],
+});
+
+t.test('the policy of a rule comes before those of its route, listener and Gateway', (t) => {
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
+  const ofGateway = makeTargeted('shop/gateway', ['Gateway/main']);
+  const ofListener = makeTargeted('shop/listener', ['Gateway/main/https']);
+  const ofRoute = makeTargeted('shop/route', ['HTTPRoute/orders']);
+  const ofRule = makeTargeted('shop/rule', ['HTTPRoute/orders/read']);
+  const both = 'a.shop.test at shop/main:443 shop/main:80';
+  t.same(listRules(resolve()), [`HTTPRoute orders/read: none @ ${both}`, `HTTPRoute orders: none @ ${both}`]);
+  t.same(listRules(resolve(ofGateway, ofRoute, ofRule)), [
+    'Gateway main/http: shop/gateway @ * at shop/main:80',
+    'Gateway main/https: shop/gateway @ *.shop.test at shop/main:443',
+    `HTTPRoute orders/read: shop/rule @ ${both}`,
+    `HTTPRoute orders: shop/route @ ${both}`,
+  ]);
+  t.same(listRules(resolve(ofListener)), [
+    'Gateway main/http: none @ * at shop/main:80',
+    'Gateway main/https: shop/listener @ *.shop.test at shop/main:443',
+    'HTTPRoute orders/read: none @ a.shop.test at shop/main:80',
+    'HTTPRoute orders/read: shop/listener @ a.shop.test at shop/main:443',
+    'HTTPRoute orders: none @ a.shop.test at shop/main:80',
+    'HTTPRoute orders: shop/listener @ a.shop.test at shop/main:443',
+  ]);
+  t.end();
+});
+
+t.test('overrides of a Gateway and of a listener hold beside the policy of a route', (t) => {
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
+  const overrides = { access: { type: 'Denied' } } as const;
+  const rules = resolve(
+    makeTargeted('shop/gateway', ['Gateway/main'], { overrides }),
+    makeTargeted('shop/listener', ['Gateway/main/https'], { overrides }),
+    makeTargeted('shop/route', ['HTTPRoute/orders']),
+  );
+  t.same(listRules(rules).slice(2, 4), [
+    'HTTPRoute orders/read: shop/route +shop/gateway @ a.shop.test at shop/main:80',
+    'HTTPRoute orders/read: shop/route +shop/listener +shop/gateway @ a.shop.test at shop/main:443',
+  ]);
+  t.end();
+});
+
+t.test('of two policies for a target the older one applies, then the first by name', (t) => {
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
+  const resolution = resolve(
+    makeTargeted('shop/a', ['HTTPRoute/orders'], { createdMs: 2 }),
+    makeTargeted('shop/b', ['HTTPRoute/orders'], { createdMs: 1 }),
+    makeTargeted('shop/c', ['HTTPRoute/orders', 'HTTPRoute/orders/read'], { createdMs: 1 }),
+  );
+  t.match(listRules(resolution), [/^HTTPRoute orders\/read: shop\/c/, /^HTTPRoute orders: shop\/b/]);
+  const message = 'HTTPRoute orders has the older policy shop/b, which applies';
+  t.match(Object.fromEntries(resolution.problems), {
+    'shop/a': [{ field: 'spec.targetRefs[0]', reason: 'Conflicted', message }],
+    'shop/c': [{ field: 'spec.targetRefs[0]', reason: 'Conflicted', message }],
+  });
+  t.equal(resolution.problems.get('shop/b'), undefined);
+  t.end();
+});
+
+t.test('a target that does not exist is named', (t) => {
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
+  const { problems } = resolve(
+    makeTargeted('shop/a', [
+      'HTTPRoute/other',
+      'HTTPRoute/orders/write',
+      'Gateway/main/tls',
+      'GRPCRoute/orders',
+    ]),
+    makeTargeted('bank/b', ['HTTPRoute/orders']),
+  );
+  t.match(Object.fromEntries(problems), {
+    'shop/a': [
+      { field: 'spec.targetRefs[0]', message: 'there is no HTTPRoute other in namespace shop' },
+      { field: 'spec.targetRefs[1].sectionName', message: 'HTTPRoute orders has no rule of this name' },
+      { field: 'spec.targetRefs[2].sectionName', message: 'Gateway main has no HTTP listener of this name' },
+      { field: 'spec.targetRefs[3]', message: 'there is no GRPCRoute orders in namespace shop' },
+    ],
+    'bank/b': [{ reason: 'TargetNotFound', message: 'there is no HTTPRoute orders in namespace bank' }],
+  });
+  t.end();
+});
+
+t.test('a policy that never was valid is named by the rules of its routes, which are denied', (t) => {
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
+  const { object } = makeTargeted('shop/a', ['HTTPRoute/orders']);
+  t.match(listRules(resolve({ object, resource: undefined })), [/shop\/a/, /shop\/a/]);
+  t.end();
+});
+
+t.test('a route is attached to listeners that accept its namespace, kind, section and port', (t) => {
+  const selector = {
+    matchLabels: { team: 'a' },
+    matchExpressions: [{ key: 'tier', operator: 'In', values: ['x'] }],
+  };
+  const listener = (name: string, port: number, allowedRoutes?: object) => ({
+    ...http,
+    name,
+    port,
+    allowedRoutes,
+  });
+  const { resolve } = makeTargets({
+    gateways: [
+      makeObject('infra/main', {
+        listeners: [
+          listener('same', 1),
+          listener('all', 2, { namespaces: { from: 'All' } }),
+          listener('selected', 3, { namespaces: { from: 'Selector', selector } }),
+          listener('none', 4, { namespaces: { from: 'None' } }),
+          listener('grpc', 5, { namespaces: { from: 'All' }, kinds: [{ kind: 'GRPCRoute' }] }),
+          { ...listener('tcp', 6, { namespaces: { from: 'All' } }), protocol: 'TCP' },
+        ],
+      }),
+    ],
+    httpRoutes: [
+      makeObject('shop/a', { parentRefs: [{ namespace: 'infra', name: 'main' }], rules: [{}] }),
+      makeObject('shop/b', {
+        parentRefs: [{ namespace: 'infra', name: 'main', sectionName: 'all' }],
+        rules: [{}],
+      }),
+      makeObject('shop/c', { parentRefs: [{ namespace: 'infra', name: 'main', port: 3 }], rules: [{}] }),
+      makeObject('shop/d', { parentRefs: [{ name: 'main' }], rules: [{}] }),
+      makeObject('bank/e', { parentRefs: [{ namespace: 'infra', name: 'main' }], rules: [{}] }),
+    ],
+    grpcRoutes: [makeObject('shop/f', { parentRefs: [{ namespace: 'infra', name: 'main' }], rules: [{}] })],
+    namespaces: [makeNamespace('shop', { team: 'a', tier: 'x' }), makeNamespace('bank', { team: 'a' })],
+  });
+  const resolution = resolve();
+  t.same(listRules(resolution), [
+    'GRPCRoute f: none @ * at infra/main:2 infra/main:3 infra/main:5',
+    'HTTPRoute a: none @ * at infra/main:2 infra/main:3',
+    'HTTPRoute b: none @ * at infra/main:2',
+    'HTTPRoute c: none @ * at infra/main:3',
+  ]);
+  t.same(listRules(resolution, 'bank'), ['HTTPRoute e: none @ * at infra/main:2']);
+  t.end();
+});
+
+t.test('only a route that has changed is read again, and lists without a change stay the same', (t) => {
+  const other = makeObject('bank/other', { parentRefs: [{ name: 'main', namespace: 'shop' }], rules: [{}] });
+  const all = { ...http, allowedRoutes: { namespaces: { from: 'All' } } };
+  const world = makeTargets({
+    gateways: [makeObject('shop/main', { listeners: [all] })],
+    httpRoutes: [orders, other],
+  });
+  const before = world.resolve();
+  world.routes.HTTPRoute.set('shop/orders', { ...orders, generation: 2 });
+  const after = world.resolve();
+  t.equal(after.routes.get('bank'), before.routes.get('bank'));
+  t.not(after.routes.get('shop'), before.routes.get('shop'));
+  world.gateways.set('shop/main', makeObject('shop/main', { listeners: [{ ...all, port: 81 }] }));
+  world.targets.parentsChanged();
+  t.match(listRules(world.resolve(), 'bank'), [/ at shop\/main:81$/]);
+  t.end();
+});

@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { fromBinary } from '@bufbuild/protobuf';
+import { type AccessConfig, AccessConfigSchema } from '@tollgate/proto/tollgate/policy/v1/access_config';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t, { type Test } from 'tap';
+import { accessConfigType } from '../../src/policies/access-config.ts';
+import { connectAds } from '../support/ads-client.ts';
+import { policyCrdFile, prepareCluster } from '../support/cluster.ts';
+import { perUser } from '../support/policies.ts';
+import { startApp } from '../support/start-app.ts';
+
+const gatewayApi = 'gateway.networking.k8s.io';
+
+const policy = (name: string, spec: object) => ({
+  apiVersion: 'policy.tollgate.dev/v1alpha1',
+  kind: 'AccessPolicy',
+  metadata: { name, namespace: 'shop' },
+  spec,
+});
+
+const ofGatewayApi = (kind: string, name: string, spec: object) => ({
+  apiVersion: `${gatewayApi}/v1`,
+  kind,
+  metadata: { name, namespace: 'shop' },
+  spec,
+});
+
+/** A CRD of Gateway API without a schema. */
+const definition = (kind: string, plural: string) => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: {
+    name: `${plural}.${gatewayApi}`,
+    annotations: { 'api-approved.kubernetes.io': 'https://github.com/kubernetes-sigs/gateway-api/pull/1' },
+  },
+  spec: {
+    group: gatewayApi,
+    scope: 'Namespaced',
+    names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+    versions: [
+      {
+        ...{ name: 'v1', served: true, storage: true, subresources: { status: {} } },
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        },
+      },
+    ],
+  },
+});
+
+const apply = (kube: KubeApiserver, ...manifests: readonly object[]) =>
+  kube.apply(manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n'));
+
+const established = (kube: KubeApiserver) =>
+  kube.kubectl(['wait', '--for=condition=Established', 'crd', '--all']);
+
+/** An xDS server of the cluster, and what an auth server that accepts everything has. */
+async function startServer(t: Test, kube: KubeApiserver) {
+  const app = await startApp(t, {
+    ...{ XDS_SOURCE: 'kubernetes', KUBECONFIG: kube.kubeconfigFor('admin'), XDS_DELETION_DELAY: '0s' },
+    ...{ XDS_LEASE_NAMESPACE: 'shop', XDS_STATUS_DEBOUNCE: '10ms' },
+  });
+  const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
+  stream.send({ typeUrl: accessConfigType, node: { id: 'auth' } });
+  let current: readonly AccessConfig[] | undefined;
+  const follow = async () => {
+    for (;;) {
+      const response = await stream.next();
+      current = response.resources.map(({ value }) => fromBinary(AccessConfigSchema, value));
+      const { versionInfo, nonce: responseNonce } = response;
+      stream.send({ typeUrl: accessConfigType, versionInfo, responseNonce });
+    }
+  };
+  follow().catch(() => undefined);
+  return {
+    /** Waits for these policies and rules of routes in the namespace shop. */
+    has: (expected: Readonly<Record<string, unknown>>) =>
+      awaitUntil(() => isDeepStrictEqual(summarize(current), expected), {
+        what: `${JSON.stringify(expected)}, not ${JSON.stringify(summarize(current))}`,
+      }),
+    stop: () => app.lifecycle.stop('test'),
+  };
+}
+
+/** Hosts by policy, and policy and hosts by rule. */
+function summarize(configs: readonly AccessConfig[] | undefined) {
+  return (
+    configs &&
+    Object.fromEntries(
+      configs.flatMap(({ policies, routes }) => [
+        ...policies.map(({ name, spec, deniedHosts }): [string, unknown] => [
+          name,
+          spec === '' ? deniedHosts.map((host) => `${host} denied`) : 'valid',
+        ]),
+        ...routes.map(({ kind, name, rules }): [string, unknown] => [
+          `${kind} ${name}`,
+          rules.map(({ policy, hosts, gateways }) => [policy, ...hosts, ...gateways].join(' ')),
+        ]),
+      ]),
+    )
+  );
+}
+
+kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
+  await prepareCluster(kube, ['shop']);
+  const server = await startServer(t, kube);
+
+  await t.test('are served once their CRD exists', async () => {
+    await server.has({});
+    await kube.apply(readFileSync(policyCrdFile, 'utf8'));
+    await established(kube);
+    await apply(kube, policy('api', { hosts: ['api.test'], limits: [perUser] }));
+    await server.has({ api: 'valid' });
+  });
+
+  await t.test('are for routes once the CRDs of Gateway API exist', async () => {
+    await apply(
+      kube,
+      policy('orders', {
+        targetRefs: [{ group: gatewayApi, kind: 'HTTPRoute', name: 'orders' }],
+        limits: [perUser],
+      }),
+    );
+    await server.has({ api: 'valid', orders: 'valid' });
+    await apply(kube, definition('Gateway', 'gateways'), definition('HTTPRoute', 'httproutes'));
+    await established(kube);
+    await apply(
+      kube,
+      ofGatewayApi('Gateway', 'main', { listeners: [{ name: 'http', protocol: 'HTTP', port: 80 }] }),
+      ofGatewayApi('HTTPRoute', 'orders', {
+        parentRefs: [{ name: 'main' }],
+        hostnames: ['shop.test'],
+        rules: [{}],
+      }),
+    );
+    await server.has({
+      api: 'valid',
+      orders: 'valid',
+      'HTTPRoute orders': ['shop/orders shop.test shop/main:80'],
+    });
+  });
+
+  await t.test('stay in force with their last valid version', async () => {
+    await apply(kube, policy('broken', { hosts: ['broken.test'], access: { role: ['admin'] } }));
+    await apply(kube, policy('api', { hosts: ['api.test'], access: { role: ['admin'] } }));
+    const expected = {
+      api: 'valid',
+      broken: ['broken.test denied'],
+      orders: 'valid',
+      'HTTPRoute orders': ['shop/orders shop.test shop/main:80'],
+    };
+    await server.has(expected);
+  });
+});
