@@ -382,7 +382,13 @@ async function readCluster(context: Context, settings: Settings, served: Served)
   return {
     ...{ api, source, certificates, components, ...status },
     holdStore: makeHoldStore(name),
-    ...(policies && { policies, policyHoldStore: makeHoldStore(`${name}-policies`) }),
+    ...(policies && {
+      ...{ policies, policyHoldStore: makeHoldStore(`${name}-policies`) },
+      allowedHosts: (namespace) => [
+        ...(toAllowedHosts(settings)?.(namespace) ?? []),
+        ...policies.allowedHosts(namespace),
+      ],
+    }),
   };
 }
 

@@ -85,7 +85,7 @@ export const sourceSettings = {
     env: 'XDS_ALLOWED_HOSTS',
     group,
     default: [],
-    doc: 'Hosts that AccessPolicies of a namespace may have: `shop=api.example.com,*.shop.example.com,web=www.example.com`, where a host without a namespace belongs to the one before. A policy has no effect on other hosts (`HostNotAllowed`), and namespaces that are not listed may have none. Default: with XDS_SOURCE=folder, every host, because its files have one owner.',
+    doc: 'Hosts that AccessPolicies of a namespace may have: `shop=api.example.com,*.shop.example.com,web=www.example.com`, where a host without a namespace belongs to the one before. A policy has no effect on other hosts (`HostNotAllowed`), and namespaces that are not listed may have none. Default: with XDS_SOURCE=folder, every host, because its files have one owner; in a cluster, the annotation `policy.tollgate.dev/allowed-hosts` of a Namespace adds hosts.',
   }),
   debounceMs: duration({
     env: 'XDS_DEBOUNCE',

@@ -1,7 +1,9 @@
 import type { SourceDeletion, SourceOutage } from '../catalog/source.ts';
 import { GatewayTargets } from '../gateway-api/gateway-targets.ts';
+import { toValues } from '../gateway-api/objects.ts';
 import type { KubeObject } from '../kube/reflector.ts';
 import { accessPolicies, gateways, grpcRoutes, httpRoutes, namespaces } from '../kube/resources.ts';
+import { readAllowedHosts } from '../policies/allowed-hosts.ts';
 import type { PolicyListener, PolicySource } from '../policies/policy-source.ts';
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes.ts';
 
@@ -38,6 +40,15 @@ export class KubernetesPolicies implements PolicySource {
   /** AccessPolicies by id, as the API server last sent them. */
   get objects(): ReadonlyMap<string, KubeObject> {
     return this.#policies.objects;
+  }
+
+  /** Hosts that the annotation of a Namespace allows its policies. */
+  allowedHosts(namespace: string): readonly string[] {
+    const { metadata } = this.#namespaces?.objects.get(`/${namespace}`)?.manifest ?? {};
+    // The API server has checked that annotations are texts.
+    const { annotations } = toValues(metadata) as { annotations?: Readonly<Record<string, string>> };
+    const read = readAllowedHosts({ metadata: { annotations: annotations ?? {} } });
+    return read.ok ? read.value : [];
   }
 
   async start({ onEvent, onTargets }: PolicyListener): Promise<void> {

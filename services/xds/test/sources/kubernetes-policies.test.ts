@@ -69,19 +69,19 @@ async function startServer(t: Test, kube: KubeApiserver) {
   const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
   stream.send({ typeUrl: accessConfigType, node: { id: 'auth' } });
   let current: readonly AccessConfig[] | undefined;
-  const follow = async () => {
-    for (;;) {
-      const response = await stream.next();
-      current = response.resources.map(({ value }) => fromBinary(AccessConfigSchema, value));
-      const { versionInfo, nonce: responseNonce } = response;
+  let answered = 0;
+  const acknowledge = () => {
+    for (const { resources, versionInfo, nonce: responseNonce } of stream.responses.slice(answered)) {
+      answered += 1;
+      current = resources.map(({ value }) => fromBinary(AccessConfigSchema, value));
       stream.send({ typeUrl: accessConfigType, versionInfo, responseNonce });
     }
+    return summarize(current);
   };
-  follow().catch(() => undefined);
   return {
     /** Waits for these policies and rules of routes in the namespace shop. */
     has: (expected: Readonly<Record<string, unknown>>) =>
-      awaitUntil(() => isDeepStrictEqual(summarize(current), expected), {
+      awaitUntil(() => isDeepStrictEqual(acknowledge(), expected), {
         what: `${JSON.stringify(expected)}, not ${JSON.stringify(summarize(current))}`,
       }),
     stop: () => app.lifecycle.stop('test'),
@@ -109,6 +109,12 @@ function summarize(configs: readonly AccessConfig[] | undefined) {
 
 kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
   await prepareCluster(kube, ['shop']);
+  const allowHosts = (hosts: string) =>
+    kube.kubectl([
+      ...['annotate', 'namespace', 'shop', '--overwrite'],
+      `policy.tollgate.dev/allowed-hosts=${hosts}`,
+    ]);
+  await allowHosts('api.test web.test');
   const server = await startServer(t, kube);
 
   await t.test('are served once their CRD exists', async () => {
@@ -116,6 +122,16 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
     await kube.apply(readFileSync(policyCrdFile, 'utf8'));
     await established(kube);
     await apply(kube, policy('api', { hosts: ['api.test'], limits: [perUser] }));
+    await server.has({ api: 'valid' });
+  });
+
+  await t.test('have only hosts that the annotation of their namespace allows', async () => {
+    await apply(kube, policy('taken', { hosts: ['bank.test'] }));
+    await apply(kube, policy('web', { hosts: ['web.test'] }));
+    await server.has({ api: 'valid', web: 'valid' });
+    await allowHosts('*');
+    await server.has({ api: 'valid', taken: 'valid', web: 'valid' });
+    await kube.kubectl(['delete', 'ap', '-n', 'shop', 'taken', 'web']);
     await server.has({ api: 'valid' });
   });
 
