@@ -15,7 +15,7 @@ export interface Attachment {
   readonly hosts: readonly string[];
 }
 
-/** What attachments depend on besides the route. */
+/** Objects that attachments depend on besides the route. */
 export interface Parents {
   /** Gateways by `namespace/name`. */
   readonly gateways: ReadonlyMap<string, Gateway>;

@@ -23,7 +23,7 @@ type Objects = ReadonlyMap<string, KubeObject>;
 export interface GatewayObjects {
   readonly gateways: Objects;
   readonly routes: Readonly<Record<RouteKind, Objects>>;
-  /** By `/name`. */
+  /** Keys are `/name`, since a Namespace is in none. */
   readonly namespaces: Objects;
   readonly notSyncedReason: () => string | undefined;
 }

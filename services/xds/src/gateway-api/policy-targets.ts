@@ -44,7 +44,7 @@ export class PolicyTargets {
     return this.#owners.get(keyOf(target))?.object.id;
   }
 
-  /** Of these targets, those whose policies have overrides. */
+  /** Returns the policies of these targets that have overrides. */
   findOverrides(targets: readonly Target[]): string[] {
     return targets.flatMap((target) => {
       const policy = this.#owners.get(keyOf(target));
@@ -87,7 +87,7 @@ interface Placed {
 }
 
 /** Targets of a version that is in force, else of the manifest, which may be invalid. */
-export function readTargets({ object, resource }: TargetedPolicy): readonly Target[] {
+function readTargets({ object, resource }: TargetedPolicy): readonly Target[] {
   const { namespace } = object;
   const refs =
     resource === undefined

@@ -64,7 +64,7 @@ export type ReflectorEvent =
     };
 
 const defaultPageSize = 500;
-/** Delay until an API without the resource is asked again; up to twice as long. */
+/** Delay until a missing resource is listed again; up to twice as long. */
 const missingRetryMs = 2_500;
 /** The API server sends a bookmark about once a minute: two missing ones mean a dead connection. */
 const defaultIdleTimeoutMs = 150_000;
