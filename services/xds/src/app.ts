@@ -59,6 +59,7 @@ import { LastValidFiles } from './sources/last-valid-files.ts';
 import { KubernetesEvents } from './status/events.ts';
 import { countByState, summarizeLimiters } from './status/limiter-report.ts';
 import type { ReportedMatches } from './status/matched-rules.ts';
+import { PolicyStatusWriter } from './status/policy-writer.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
 import { readStoredStatus, type StoredStatus } from './status/status-manifest.ts';
@@ -183,7 +184,9 @@ export async function buildApp(
         ads.close();
       },
     },
-    ...(await createAdmission(context, settings, { ...environment, pipeline, ports })),
+    ...(await createAdmission(context, settings, {
+      ...{ ...environment, pipeline, policyPipeline: policies, ports },
+    })),
     // Stopped before the ADS server, so that limiters which reconnect elsewhere are not reported as
     // gone.
     ...environment.statusComponents,
@@ -370,7 +373,7 @@ async function readCluster(context: Context, settings: Settings, served: Served)
     : undefined;
   const components = [{ name: 'API client', stop: () => api.close() }];
   const status = settings.statusEnabled
-    ? composeStatus(context, settings, { api, config, source, ...served })
+    ? composeStatus(context, settings, { api, config, source, policies, ...served })
     : { leadership: undefined, writers: [], statusComponents: [] };
   const namespace = settings.leaseNamespace || podNamespace;
   const name = `${settings.leaseName}-held`;
@@ -396,13 +399,17 @@ interface ClusterParts extends Served {
   readonly api: ApiClient;
   readonly config: KubeConfig;
   readonly source: KubernetesSource;
+  readonly policies: KubernetesPolicies | undefined;
 }
 
 function composeStatus(
   context: Context,
   settings: Settings,
-  { api, config, source, snapshots, limiters, reportMatches }: ClusterParts,
-): Pick<Environment, 'writers' | 'reports' | 'stored' | 'statusComponents' | 'leadership'> {
+  { api, config, source, policies, snapshots, limiters, reportMatches }: ClusterParts,
+): Pick<
+  Environment,
+  'writers' | 'policyReporters' | 'reports' | 'stored' | 'statusComponents' | 'leadership'
+> {
   const { logger, metrics } = context;
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
   const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
@@ -425,6 +432,8 @@ function composeStatus(
     leadership,
     debounceMs,
   });
+  const policyWriter =
+    policies && new PolicyStatusWriter(context, { api, objects: policies.objects, leadership, debounceMs });
   const events = new KubernetesEvents(context, { api, leadership, instance: identity });
   const reports = new ReplicaReports({
     api,
@@ -446,6 +455,7 @@ function composeStatus(
   return {
     leadership,
     writers: [writer, events],
+    ...(policyWriter && { policyReporters: [policyWriter] }),
     reports,
     stored: (id) => readStoredStatus(source.objects.get(id)?.manifest),
     statusComponents: [
@@ -453,6 +463,7 @@ function composeStatus(
       toComponent('leader election', leadership),
       toComponent('status writer', writer),
       toComponent('event writer', events),
+      ...(policyWriter ? [toComponent('status writer of policies', policyWriter)] : []),
     ],
   };
 }

@@ -9,9 +9,14 @@ import { type Settings, settingsSpec } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import type { ApiClient } from '../kube/client.ts';
 import type { Leadership } from '../kube/lease.ts';
+import { accessPolicies } from '../kube/resources.ts';
 import { countReloads } from '../metrics.ts';
 import { CaBundle } from './ca-bundle.ts';
 import { AdmissionServer } from './server.ts';
+
+interface Previewing {
+  preview(object: ConfigObject): Steps<Preview>;
+}
 
 interface AdmissionParts {
   /** Undefined without a cluster. */
@@ -19,7 +24,9 @@ interface AdmissionParts {
   /** Undefined when the certificate of the ADS server is a file. */
   readonly certificates?: SecretCertificates | undefined;
   readonly leadership?: Leadership | undefined;
-  readonly pipeline: { preview(object: ConfigObject): Steps<Preview> };
+  readonly pipeline: Previewing;
+  /** Undefined when access policies are not read. */
+  readonly policyPipeline: Previewing | undefined;
   /** Receives the port in use. */
   readonly ports: { admission: number };
 }
@@ -31,13 +38,16 @@ const maxAdmissionConnections = 128;
 export async function createAdmission(
   context: Context,
   settings: Settings,
-  { api, certificates, leadership, pipeline, ports }: AdmissionParts,
+  { api, certificates, leadership, pipeline, policyPipeline, ports }: AdmissionParts,
 ): Promise<readonly LifecycleComponent[]> {
   if (!settings.admissionEnabled || api === undefined) return [];
   const files = certificates === undefined ? await watchServerCertificate(context, settings) : undefined;
   const tls = certificates ?? files;
   if (tls === undefined) return [];
-  const preview = (object: ConfigObject) => pipeline.preview(object);
+  const preview = (object: ConfigObject): Steps<Preview> => {
+    const isPolicy = Reflect.get(Object(object.manifest), 'kind') === accessPolicies.kind;
+    return isPolicy ? (policyPipeline?.preview(object) ?? acceptUnread()) : pipeline.preview(object);
+  };
   const { admissionHost: host, admissionPort: port, admissionConfiguration: name } = settings;
   const server = new HttpServer(
     new AdmissionServer(context, { tls, preview }),
@@ -63,6 +73,12 @@ export async function createAdmission(
       ? []
       : [{ name: 'admission registration', start: () => bundle.start(), stop: () => bundle.close() }]),
   ];
+}
+
+/** Another server reads the object, or none. */
+// biome-ignore lint/correctness/useYield: a preview without steps
+function* acceptUnread(): Steps<Preview> {
+  return { problems: [], warnings: [] };
 }
 
 /** The files of the ADS server, without the authorities of its clients. */

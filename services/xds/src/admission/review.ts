@@ -3,7 +3,7 @@ import type { Preview } from '../catalog/preview.ts';
 import type { ConfigObject } from '../catalog/source.ts';
 import { formatProblem } from '../catalog/validation.ts';
 import { parseConfigObject } from '../kube/reflector.ts';
-import { rateLimitConfigs } from '../kube/resources.ts';
+import { accessPolicies, rateLimitConfigs } from '../kube/resources.ts';
 
 /**
  * The part of an AdmissionReview that is evaluated.
@@ -20,7 +20,10 @@ export interface ReviewRequest {
 const apiVersion = 'admission.k8s.io/v1';
 const kind = 'AdmissionReview';
 
-/** @throws Error for anything but a review of a RateLimitConfig that is created or changed. */
+/** Kinds of objects that are reviewed. */
+const kinds: readonly unknown[] = [rateLimitConfigs.kind, accessPolicies.kind];
+
+/** @throws Error for anything but a review of an object of ours that is created or changed. */
 export function parseReview(text: string): ReviewRequest {
   const review = asRecord(JSON.parse(text), 'body');
   if (review.kind !== kind || review.apiVersion !== apiVersion)
@@ -30,8 +33,7 @@ export function parseReview(text: string): ReviewRequest {
   if (operation !== 'CREATE' && operation !== 'UPDATE')
     throw new Error('request.operation must be CREATE or UPDATE');
   const manifest = asRecord(object, 'request.object');
-  if (manifest.kind !== rateLimitConfigs.kind)
-    throw new Error(`request.object must be a ${rateLimitConfigs.kind}`);
+  if (!kinds.includes(manifest.kind)) throw new Error(`request.object must be a ${kinds.join(' or ')}`);
   return { uid, object: parseConfigObject(manifest) };
 }
 

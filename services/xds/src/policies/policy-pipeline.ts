@@ -1,9 +1,11 @@
 import type { HealthComponent } from '@tollgate/kit/health';
-import { monotonicNow, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
+import { monotonicNow, runInSlices, type Schedule, type Steps, scheduleByTimer } from '@tollgate/kit/time';
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { Batches } from '../batches.ts';
+import type { Preview } from '../catalog/preview.ts';
 import type { CommonSnapshot } from '../catalog/snapshot.ts';
 import {
+  type ConfigObject,
   formatOutages,
   type HeldObject,
   type SourceEvent,
@@ -14,7 +16,7 @@ import type { Context } from '../context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
-import type { PolicyReporter, PolicyResult } from './policy-result.ts';
+import { formatFinding, type PolicyReporter, type PolicyResult } from './policy-result.ts';
 import type { PolicySource } from './policy-source.ts';
 import { Rollout, type RolloutClients } from './rollout.ts';
 
@@ -101,6 +103,16 @@ export class PolicyPipeline {
         ];
       },
     });
+  }
+
+  /** Evaluates an object that is created or changed, and changes nothing. */
+  *preview(object: ConfigObject): Steps<Preview> {
+    yield;
+    const { problems, valid } = this.#catalog.read({ ...object, stored: undefined });
+    return {
+      problems: problems.map(({ source, field = '', message }) => ({ source, path: '', field, message })),
+      warnings: problems.length > 0 ? [] : (valid?.warnings ?? []).map(formatFinding),
+    };
   }
 
   /** Rejects when the source cannot exist. */

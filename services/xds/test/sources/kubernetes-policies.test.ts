@@ -162,7 +162,7 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
     });
   });
 
-  await t.test('stay in force with their last valid version', async () => {
+  await t.test('stay in force with their last valid version, also after a restart', async (t) => {
     await apply(kube, policy('broken', { hosts: ['broken.test'], access: { role: ['admin'] } }));
     await apply(kube, policy('api', { hosts: ['api.test'], access: { role: ['admin'] } }));
     const expected = {
@@ -172,5 +172,22 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
       'HTTPRoute orders': ['shop/orders shop.test shop/main:80'],
     };
     await server.has(expected);
+    const conditions = (name: string) =>
+      kube.kubectl([
+        ...['get', 'ap', '-n', 'shop', name],
+        '-o=jsonpath={.status.lastValid.generation} {range .status.conditions[*]}{.type}={.status}/{.reason} {end}',
+      ]);
+    const stalled = 'Accepted=False/Invalid Ready=False/Invalid Stalled=True/Invalid ';
+    await awaitUntil(async () => (await conditions('api')).stdout === `1 ${stalled}`, { what: 'the status' });
+    await awaitUntil(async () => (await conditions('broken')).stdout === ` ${stalled}`, {
+      what: 'the other',
+    });
+    const { stdout } = await kube.kubectl(['get', 'ap', '-n', 'shop', 'api', 'orders']);
+    const rows = stdout.split('\n').map((row) => row.replaceAll(/ +/g, ' '));
+    t.equal(rows[0], 'NAME TARGET ACCESS LIMITS READY AGE');
+    t.match(rows[1], /^api api\.test Authenticated per-user False \S+$/);
+    t.match(rows[2], /^orders HTTPRoute\/orders Authenticated per-user /);
+    await server.stop();
+    await (await startServer(t, kube)).has(expected);
   });
 });
