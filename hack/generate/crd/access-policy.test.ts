@@ -12,13 +12,13 @@ const perUser = { name: 'per-user', by: ['User'], requests: 60, per: 'Minute' };
 const export_ = {
   name: 'export',
   only: true,
-  by: ['Organization', { header: 'x-region' }],
+  by: ['Organization', { header: 'x-region' }, { claim: 'department' }],
   requests: 10,
   period: '90s',
 };
 const match = { path: { value: '/orders/export' }, methods: ['GET'] };
 
-const valid: Readonly<Record<string, object>> = {
+const valid = {
   'route with plans': {
     targetRefs: [route],
     limits: [{ ...perUser, plans: { pro: { requests: 600 }, enterprise: { unlimited: true } } }],
@@ -59,6 +59,10 @@ const invalid: Readonly<Record<string, readonly [spec: object, message: RegExp]>
   'limit by an unknown attribute': [
     { hosts, limits: [{ ...perUser, by: ['Users'] }] },
     /by\[0\]: Invalid value/,
+  ],
+  'limit by an object without a name': [
+    { hosts, limits: [{ ...perUser, by: [{ head: 'x' }] }] },
+    /must validate at least one schema/,
   ],
   'limit without a window': [{ hosts, limits: [{ ...perUser, per: undefined }] }, badWindow],
   'limit with two windows': [{ hosts, limits: [{ ...perUser, period: '90s' }] }, badWindow],
@@ -120,7 +124,7 @@ kubeSuite(t, 'the CRD of AccessPolicy in an API server', async (t, kube) => {
   });
 
   t.test('columns show the status, and the object has short names', async (t) => {
-    t.equal((await create(valid['route with plans'] ?? {})).stderr, '');
+    t.equal((await create(valid['route with plans'])).stderr, '');
     const conditions = [
       {
         ...{ type: 'Ready', status: 'True', reason: 'Enforced', message: '' },

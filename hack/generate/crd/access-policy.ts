@@ -74,13 +74,15 @@ function partsSchema({ description, fields, maxItems }: Field & { kind: 'parts' 
   return { description, type: 'array', minItems: 1, maxItems, 'x-kubernetes-list-type': 'atomic', items };
 }
 
+const attributeName: JsonSchema = { type: 'string', minLength: 1, maxLength: 256 };
+
 /** Each is a text or an object: keywords of the one do not apply to the other. */
 const attributesSchema: JsonSchema = {
   ...{ type: 'array', minItems: 1, maxItems: 8, 'x-kubernetes-list-type': 'atomic' },
   items: {
     pattern: `^(?:${Object.keys(limitAttributes).join('|')})$`,
-    required: ['header'],
-    properties: { header: { type: 'string', minLength: 1, maxLength: 256 } },
+    anyOf: [{ required: ['header'] }, { required: ['claim'] }],
+    properties: { header: attributeName, claim: attributeName },
     ...keepUnknown,
   },
 };
