@@ -68,6 +68,24 @@ async function paste(commands: readonly string[]): Promise<string> {
   return text(shell.stdout);
 }
 
+const pagesFolder = resolve(import.meta.dirname, '../../../docs');
+
+/** The commands at the start of a page, for the URLs and the key that a demo has shown. */
+function commandsOf(page: string, shown: string): readonly string[] {
+  const [, block = ''] =
+    /^## Start$.*?^```sh\n(.*?)^```$/ms.exec(readFileSync(`${pagesFolder}/${page}`, 'utf8')) ?? [];
+  const [, key = ''] = /^ *(SERVICE_KEY=.*)$/m.exec(shown) ?? [];
+  const [, gateway = ''] = /(http:\/\/127\.0\.0\.1:\d+)\/auth\/token/.exec(shown) ?? [];
+  const [, auth = ''] = /curl -X PUT (http:\/\/127\.0\.0\.1:\d+)\//.exec(shown) ?? [];
+  return block
+    .replace('make demo\n', '')
+    .replace('SERVICE_KEY=…', key)
+    .replaceAll('http://127.0.0.1:10000', gateway)
+    .replaceAll('http://127.0.0.1:9002', auth)
+    .trimEnd()
+    .split('\n');
+}
+
 t.test('every row has the expected result, and the suggested commands work', async (t) => {
   const demo = startDemo(t, []);
   await awaitUntil(() => demo.hasEnded() || demo.output().includes('Ctrl-C stops everything'), {
@@ -98,6 +116,16 @@ t.test('every row has the expected result, and the suggested commands work', asy
   t.match(output, /"confirmation_sent_at"/, 'a user has signed up');
   t.match(output, /per-user/, 'the limiter explains a rule');
   t.match(output, /^cluster\.shop\.ext_authz\.denied: \d+$/m, 'Envoy tells what it counted');
+
+  for (const page of ['api-keys.md', 'organizations.md']) {
+    const answers = await paste(commandsOf(page, shown));
+    t.same(
+      answers.match(/(?<=HTTP\/1\.1 )\d+/g),
+      ['200', '200', '200', '429'],
+      `the commands at the start of docs/${page}`,
+      { answers },
+    );
+  }
 
   const files = lines.filter((line) => /^\/.*\.yaml$/.test(line));
   t.equal(files.length, 1, 'the policy is a file to be edited');

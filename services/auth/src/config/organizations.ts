@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { Resolver } from 'node:dns';
 import {
   bool,
   duration,
@@ -145,10 +145,13 @@ export const organizationSettings = {
   }),
 };
 
-/** An address, with a port if it is IPv4 or in brackets. */
 function isDnsServer(server: string): boolean {
-  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:]+))(?::\d{1,5})?$/.exec(server) ?? [];
-  return isIP(bracketed ?? plain ?? server) !== 0;
+  try {
+    new Resolver().setServers([server]);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 type Check = SettingsCheck<typeof organizationSettings>;
