@@ -7,6 +7,7 @@ import { observeChecks } from '../../src/ext-authz/observability.ts';
 import { defaultRules } from '../../src/ext-authz/route-rules.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz } from '../helpers/authz-client.ts';
+import { callerIdentity } from '../helpers/caller.ts';
 import { startCollector } from '../helpers/collector.ts';
 
 const request = {
@@ -28,21 +29,33 @@ function log(level: 'info' | 'debug') {
   return { lines, logger: createLogger({ level, format: 'json', destination }) };
 }
 
-t.test('decisions are counted by outcome, denials by error code', async (t) => {
+t.test('decisions are counted by outcome and kind of caller, denials by error code', async (t) => {
   const registry = new Registry();
-  const answers = [allowed, noToken(), Promise.resolve(noToken()), forbidden('route_denied'), unavailable()];
+  const callers = (['user', 'api_key', 'client'] as const).map((kind) => ({
+    ...allowed,
+    identity: callerIdentity({ kind }),
+  }));
+  const answers = [
+    allowed,
+    ...callers,
+    noToken(),
+    Promise.resolve(noToken()),
+    forbidden('route_denied'),
+    unavailable(),
+  ];
   const { logger } = log('info');
   const authorizer = observeChecks(
     { authorize: () => answers.shift() ?? allowed },
     { ...options, logger, registry },
   );
-  for (let i = 0; i < 5; i += 1) await authorizer.authorize(request);
+  for (let i = 0; i < 8; i += 1) await authorizer.authorize(request);
   const text = await registry.metrics();
-  t.match(text, 'auth_ext_authz_checks_total{outcome="allowed"} 1');
+  for (const kind of ['none', 'user', 'api_key', 'client'])
+    t.match(text, `auth_ext_authz_checks_total{outcome="allowed",kind="${kind}"} 1`);
   t.match(text, 'auth_ext_authz_checks_total{outcome="denied"} 3');
   t.match(text, 'auth_ext_authz_checks_total{outcome="unavailable"} 1');
   t.match(text, 'auth_ext_authz_denials_total{error_code="no_authorization"} 2');
-  t.match(text, 'auth_ext_authz_check_duration_seconds_count 5');
+  t.match(text, 'auth_ext_authz_check_duration_seconds_count 8');
 });
 
 t.test('each check is logged at debug, without the query', async (t) => {
