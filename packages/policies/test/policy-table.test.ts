@@ -1,3 +1,4 @@
+import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
 import { type CompiledPolicy, createInvalidPolicy } from '../src/compile/compile.ts';
 import { PolicyTable } from '../src/compile/policy-table.ts';
@@ -44,9 +45,11 @@ const reference = (name: string, sectionName = ''): RouteReference => ({
   ...{ kind: 'HTTPRoute', namespace: 'shop', name, sectionName },
 });
 
+const createIndex = (routes: readonly ReturnType<typeof route>[]) => runSteps(RouteIndex.build(routes));
+
 /** Names of the policies of a request. */
 function finder(policies: readonly ReturnType<typeof named>[], routes: readonly ReturnType<typeof route>[]) {
-  const table = new PolicyTable(policies, new RouteIndex(routes));
+  const table = new PolicyTable(policies, createIndex(routes));
   return (request: Partial<RequestAttributes>, of?: RouteReference) =>
     table
       .find({ ...toRequest(request), route: of }, segmentsOf(request.path ?? '/'), fallback)
@@ -119,7 +122,7 @@ t.test('overrides of Gateways hold in addition, each policy once', async (t) => 
 });
 
 t.test('a policy that is not in the set denies', async (t) => {
-  const table = new PolicyTable([], new RouteIndex([route('orders', [{ policy: 'shop/missing' }])]));
+  const table = new PolicyTable([], createIndex([route('orders', [{ policy: 'shop/missing' }])]));
   const found = table.find(toRequest(), segmentsOf('/'), fallback);
   t.match(found?.policies, [{ name: 'shop/missing', fallback: { access: { type: 'Invalid' } } }]);
 });
@@ -253,7 +256,7 @@ t.test('matches of routes are those of Gateway API', async (t) => {
 
 t.test('headers that routes compare are collected', async (t) => {
   const matches = [{ headers: [{ name: 'X-Region', value: 'eu' }] }];
-  const table = new PolicyTable([compileNamed()], new RouteIndex([route('a', [{ matches }])]));
+  const table = new PolicyTable([compileNamed()], createIndex([route('a', [{ matches }])]));
   t.same([...table.headers], ['x-region', 'x-one']);
 });
 

@@ -1,3 +1,4 @@
+import { runSteps } from '@tollgate/kit/time';
 import { everyPath } from '../match/path-pattern.ts';
 import { compileMatch, type RequestAttributes } from '../match/request-match.ts';
 import type { PathSegments } from '../match/request-path.ts';
@@ -46,7 +47,7 @@ export class PolicyTable {
   /** Filled as requests come. */
   readonly #outcomes = new Map<RouteHit, Outcome>();
 
-  constructor(policies: readonly NamedPolicy[], routes: RouteIndex = new RouteIndex([])) {
+  constructor(policies: readonly NamedPolicy[], routes: RouteIndex = runSteps(RouteIndex.build([]))) {
     const every = compileMatch({ path: everyPath });
     const matches = every.ok ? [every.match] : [];
     this.headers = new Set([...routes.headers, ...policies.flatMap(({ policy }) => policy.headers)]);

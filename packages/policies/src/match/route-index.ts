@@ -1,3 +1,4 @@
+import { runSteps, type Steps } from '@tollgate/kit/time';
 import { HostMap, normalizeHost } from './hosts.ts';
 import type { CompiledMatch, RequestAttributes } from './request-match.ts';
 import type { PathSegments } from './request-path.ts';
@@ -69,22 +70,34 @@ interface Section {
   gateways: readonly Gateway[] | undefined;
 }
 
+/** Sections by route, then by the name of the rule. */
+type Sections = ReadonlyMap<string, ReadonlyMap<string, Section>>;
+
 /** All routes of Gateway API. */
 export class RouteIndex {
   readonly size: number;
   /** Names of headers that matches compare, in lower case. */
   readonly headers: ReadonlySet<string>;
   readonly #gateways: readonly Gateway[];
-  readonly #sections = new Map<string, Map<string, Section>>();
+  readonly #sections: Sections;
 
-  constructor(routes: readonly Route[]) {
+  private constructor(routes: readonly Route[], gateways: readonly Gateway[], sections: Sections) {
     this.size = routes.length;
     const matches = routes.flatMap(({ rules }) => rules.flatMap((rule) => rule.matches));
     this.headers = new Set(matches.flatMap(({ headers }) => headers));
+    this.#gateways = gateways;
+    this.#sections = sections;
+  }
+
+  static *build(routes: readonly Route[]): Steps<RouteIndex> {
     const hits = routes.flatMap(toHits);
-    this.#gateways = createGateways(hits);
-    for (const [key, own] of Map.groupBy(hits, ({ route }) => keyOf(route)))
-      this.#sections.set(key, createSections(own));
+    yield;
+    const sections = new Map<string, Map<string, Section>>();
+    for (const [key, own] of Map.groupBy(hits, ({ route }) => keyOf(route))) {
+      sections.set(key, createSections(own));
+      yield;
+    }
+    return new RouteIndex(routes, yield* createGateways(hits), sections);
   }
 
   /**
@@ -106,7 +119,7 @@ export class RouteIndex {
   ): readonly RouteHit[] | undefined {
     const section = this.#sections.get(keyOf(reference))?.get(reference.sectionName);
     if (section === undefined || section.isUniform) return section?.hits.slice(0, 1);
-    section.gateways ??= createGateways(section.hits);
+    section.gateways ??= runSteps(createGateways(section.hits));
     const found = findAtGateways(section.gateways, request, path);
     return found.length === 0 ? section.hits : found;
   }
@@ -131,7 +144,7 @@ function createSections(hits: readonly RouteHit[]): Map<string, Section> {
 }
 
 /** Gateways with the same rules, such as the ports for HTTP and HTTPS, are one. */
-function createGateways(hits: readonly RouteHit[]): readonly Gateway[] {
+function* createGateways(hits: readonly RouteHit[]): Steps<readonly Gateway[]> {
   const byGateway = new Map<string, number[]>();
   for (const [index, { rule }] of hits.entries())
     for (const gateway of rule.gateways) {
@@ -140,12 +153,13 @@ function createGateways(hits: readonly RouteHit[]): readonly Gateway[] {
       own.push(index);
     }
   const distinct = new Map([...byGateway.values()].map((indexes) => [indexes.join(), indexes]));
-  return [...distinct.values()].map((indexes) =>
-    createGateway(indexes.flatMap((index) => hits[index] ?? [])),
-  );
+  const gateways: Gateway[] = [];
+  for (const indexes of distinct.values())
+    gateways.push(yield* createGateway(indexes.flatMap((index) => hits[index] ?? [])));
+  return gateways;
 }
 
-function createGateway(hits: readonly RouteHit[]): Gateway {
+function* createGateway(hits: readonly RouteHit[]): Steps<Gateway> {
   const listeners = new HostMap<RouteHit>();
   const entries: RouteEntry<RouteHit>[] = [];
   for (const hit of hits) {
@@ -153,7 +167,7 @@ function createGateway(hits: readonly RouteHit[]): Gateway {
     if (route.kind === 'Gateway') for (const host of rule.hosts) listeners.set(host, hit);
     else entries.push(...toEntries(hit));
   }
-  return { tables: createTables(entries), listeners };
+  return { tables: yield* createTables(entries), listeners };
 }
 
 function toEntries(hit: RouteHit): readonly RouteEntry<RouteHit>[] {

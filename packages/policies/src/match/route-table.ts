@@ -1,3 +1,4 @@
+import type { Steps } from '@tollgate/kit/time';
 import { HostMap, normalizeHost } from './hosts.ts';
 import { PathIndex } from './path-index.ts';
 import { comparePrecedence, type RouteOrder, routeOrders, tieBreakers } from './precedence.ts';
@@ -24,10 +25,22 @@ export class RouteTable<Value> {
   readonly #hosts = new HostMap<PathIndex<RequestAttributes, Value>>();
 
   constructor(entries: readonly RouteEntry<Value>[], order: RouteOrder = 'gateway-api') {
-    for (const [host, ranked] of rankByHost(entries)) {
-      const sorted = ranked.sort((a, b) => compareRank(a, b, order));
-      this.#hosts.set(host, new PathIndex(sorted.map(({ match, value }) => toEntry(match, value))));
+    for (const [host, ranked] of rankByHost(entries)) this.#add(host, ranked, order);
+  }
+
+  /** Builds it in steps. */
+  static *build<Value>(byHost: RankedByHost<Value>, order: RouteOrder): Steps<RouteTable<Value>> {
+    const table = new RouteTable<Value>([]);
+    for (const [host, ranked] of byHost) {
+      table.#add(host, ranked, order);
+      yield;
     }
+    return table;
+  }
+
+  #add(host: string, ranked: readonly RankedMatch<Value>[], order: RouteOrder): void {
+    const sorted = ranked.toSorted((a, b) => compareRank(a, b, order));
+    this.#hosts.set(host, new PathIndex(sorted.map(({ match, value }) => toEntry(match, value))));
   }
 
   /** @param host default: that of the request, in the form of `normalizeHost` */
@@ -41,13 +54,20 @@ export class RouteTable<Value> {
 }
 
 /** A table for each order of matches in which these entries differ. */
-export function createTables<Value>(entries: readonly RouteEntry<Value>[]): readonly RouteTable<Value>[] {
+export function* createTables<Value>(
+  entries: readonly RouteEntry<Value>[],
+): Steps<readonly RouteTable<Value>[]> {
   const [first = 'gateway-api', ...others] = routeOrders;
-  const hosts = [...rankByHost(entries).values()].map((ranked) =>
-    ranked.sort((a, b) => compareRank(a, b, first)),
-  );
-  const differing = others.filter((order) => hosts.some((ranked) => !isSorted(ranked, order)));
-  return [first, ...differing].map((order) => new RouteTable(entries, order));
+  const byHost = rankByHost(entries);
+  const differing = new Set<RouteOrder>();
+  for (const ranked of byHost.values()) {
+    ranked.sort((a, b) => compareRank(a, b, first));
+    for (const order of others) if (!isSorted(ranked, order)) differing.add(order);
+    yield;
+  }
+  const tables: RouteTable<Value>[] = [];
+  for (const order of [first, ...differing]) tables.push(yield* RouteTable.build(byHost, order));
+  return tables;
 }
 
 function isSorted<Value>(ranked: readonly RankedMatch<Value>[], order: RouteOrder): boolean {
@@ -57,7 +77,9 @@ function isSorted<Value>(ranked: readonly RankedMatch<Value>[], order: RouteOrde
   });
 }
 
-function rankByHost<Value>(entries: readonly RouteEntry<Value>[]): Map<string, RankedMatch<Value>[]> {
+type RankedByHost<Value> = Map<string, RankedMatch<Value>[]>;
+
+function rankByHost<Value>(entries: readonly RouteEntry<Value>[]): RankedByHost<Value> {
   const byHost = new Map<string, RankedMatch<Value>[]>();
   for (const [rule, { hosts, matches, route, value }] of entries.entries())
     for (const host of new Set(hosts)) {

@@ -1,3 +1,4 @@
+import { runSteps } from '@tollgate/kit/time';
 import { compileRoute } from '../../src/compile/routes.ts';
 import type { RequestAttributes } from '../../src/match/request-match.ts';
 import { type PathSegments, parseRequestPath, readLiterally } from '../../src/match/request-path.ts';
@@ -61,7 +62,7 @@ function tablesOf(rules: readonly LabelledRule[]) {
       value: policy,
     })),
   );
-  return { table: new RouteTable(entries, 'envoy-gateway'), index: new RouteIndex(routes) };
+  return { table: new RouteTable(entries, 'envoy-gateway'), index: runSteps(RouteIndex.build(routes)) };
 }
 
 /** Whether gateways that order matches differently have other routes for a request. */

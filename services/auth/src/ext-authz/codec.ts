@@ -2,7 +2,7 @@ import { MessageReader } from '@tollgate/kit/grpc/message-reader';
 import type { RouteReference } from '@tollgate/policies/match/route-index';
 import type { AuthzRequest } from './decision.ts';
 import type { HeaderChanges } from './identity-headers.ts';
-import { readRouteMetadata } from './route-metadata.ts';
+import type { RouteMetadataCache } from './route-metadata.ts';
 
 // The messages of usual checks are read and written here, without reflection, which costs more than
 // a decision. Everything unusual is left to protobuf-es.
@@ -44,16 +44,16 @@ function isWanted(wanted: WantedHeaders, name: string): boolean {
 /** Parts of a check that are read when policies need them. */
 export interface WantedParts {
   readonly headers: WantedHeaders;
-  /** Whether to read the route that the gateway has matched. */
-  readonly route: boolean;
+  /** Reads the route that the gateway has matched; undefined if it does not matter. */
+  readonly route: RouteMetadataCache | undefined;
 }
 
-export const noParts: WantedParts = { headers: noHeaders, route: false };
+export const noParts: WantedParts = { headers: noHeaders, route: undefined };
 
 /** Reads a CheckRequest. Undefined when it has anything unusual. */
 export function readCheckRequest(
   bytes: Uint8Array,
-  { headers: wanted, route: wantsRoute }: WantedParts = noParts,
+  { headers: wanted, route: routes }: WantedParts = noParts,
 ): AuthzRequest | undefined {
   const reader = new MessageReader(bytes);
   const attributes = readOnly(reader, reader.end, tags.check.attributes);
@@ -62,7 +62,7 @@ export function readCheckRequest(
   const result = reader.failed ? undefined : readHttpRequest(reader, http, { sourceAddress, wanted });
   // Fields that follow in the outer messages must not add to it.
   skipRest(reader, request, tags.request.http);
-  const route = wantsRoute ? readRoute(reader, attributes) : undefined;
+  const route = routes && readRoute(reader, attributes, routes);
   skipRest(reader, attributes, tags.attributes.request);
   skipRest(reader, reader.end, tags.check.attributes);
   if (reader.failed) return undefined;
@@ -70,11 +70,15 @@ export function readCheckRequest(
 }
 
 /** Goes to the metadata of the route, which Envoy sends last. */
-function readRoute(reader: MessageReader, end: number): RouteReference | undefined {
+function readRoute(
+  reader: MessageReader,
+  end: number,
+  routes: RouteMetadataCache,
+): RouteReference | undefined {
   while (reader.hasField(end)) {
     const tag = reader.readTag();
     if (tag === tags.attributes.routeMetadata) {
-      const route = readRouteMetadata(reader, reader.readEnd(end));
+      const route = routes.read(reader.readLatin1(end));
       // A second one would be merged with the first.
       skipRest(reader, end, tags.attributes.routeMetadata);
       return route;

@@ -85,12 +85,12 @@ const notHttp: AuthzDenied = {
  */
 export function decodeCheckRequest(
   bytes: Uint8Array,
-  { headers: wanted, route: wantsRoute }: WantedParts = noParts,
+  { headers: wanted, route: routes }: WantedParts = noParts,
 ): AuthzRequest | undefined {
   const attributes = decodeAttributes(bytes);
   const http = attributes?.request?.http;
   if (attributes === undefined || http === undefined) return undefined;
-  const route = wantsRoute ? decodeRouteMetadata(attributes.routeMetadataContext) : undefined;
+  const route = routes && decodeRouteMetadata(attributes.routeMetadataContext);
   const { method, path, host, headerMap, headers } = http;
   return {
     method: method.toUpperCase(),

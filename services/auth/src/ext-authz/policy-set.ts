@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { fromBinary } from '@bufbuild/protobuf';
 import { getErrorMessage } from '@tollgate/kit/errors';
-import type { Steps } from '@tollgate/kit/time';
+import { runSteps, type Steps } from '@tollgate/kit/time';
 import { compilePolicy, createInvalidPolicy } from '@tollgate/policies/compile/compile';
 import { type NamedPolicy, PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { compileRoute } from '@tollgate/policies/compile/routes';
@@ -21,12 +22,20 @@ export interface PolicySet {
   readonly routes: ReadonlyMap<string, Route>;
   readonly index: RouteIndex;
   readonly table: PolicyTable;
+  /** Messages without a policy that was rejected, by their digest. */
+  readonly namespaces: ReadonlyMap<string, CompiledNamespace>;
 }
 
-const noRoutes = new RouteIndex([]);
+interface CompiledNamespace {
+  readonly policies: readonly (readonly [key: string, policy: NamedPolicy])[];
+  readonly routes: readonly (readonly [key: string, route: Route])[];
+}
+
+const noRoutes = runSteps(RouteIndex.build([]));
 
 export const emptySet: PolicySet = {
   ...{ policies: new Map(), routes: new Map(), index: noRoutes, table: new PolicyTable([], noRoutes) },
+  namespaces: new Map(),
 };
 
 type SetResult =
@@ -51,39 +60,60 @@ export function* compileSet(resources: readonly Uint8Array[], before: PolicySet)
   const policies = new Map<string, NamedPolicy>();
   const routes = new Map<string, Route>();
   const rejected: RejectedPolicy[] = [];
+  const namespaces = new Map<string, CompiledNamespace>();
   for (const [number, bytes] of resources.entries()) {
-    try {
-      const { name: namespace, ...config } = fromBinary(AccessConfigSchema, bytes);
-      for (const policy of config.policies) {
-        const key = policyKey(namespace, policy);
-        const known = before.policies.get(key);
-        const result =
-          known === undefined ? compileOne(namespace, policy) : { ok: true as const, named: known };
-        if (result.ok) policies.set(key, result.named);
-        else {
-          rejected.push(result);
-          for (const [kept, named] of replaceRejected(namespace, policy, before)) policies.set(kept, named);
-        }
-        yield;
-      }
-      for (const route of config.routes) {
-        const key = routeKey(namespace, route);
-        routes.set(key, before.routes.get(key) ?? compileRoute(namespace, route));
-        yield;
-      }
-    } catch (error) {
-      return { ok: false, problem: `resource ${number} cannot be decoded: ${getErrorMessage(error)}` };
-    }
+    const digest = createHash('sha256').update(bytes).digest('base64');
+    let compiled = before.namespaces.get(digest);
+    if (compiled === undefined) {
+      const result = yield* compileNamespace(bytes, before);
+      if (!result.ok)
+        return { ok: false, problem: `resource ${number} cannot be decoded: ${result.problem}` };
+      compiled = result.compiled;
+      rejected.push(...result.rejected);
+      if (result.rejected.length === 0) namespaces.set(digest, compiled);
+    } else namespaces.set(digest, compiled);
+    for (const [key, policy] of compiled.policies) policies.set(key, policy);
+    for (const [key, route] of compiled.routes) routes.set(key, route);
+    yield;
   }
   const isSame =
     routes.size === before.routes.size && [...routes.keys()].every((key) => before.routes.has(key));
-  const index = isSame ? before.index : new RouteIndex([...routes.values()]);
-  yield;
-  return {
-    ok: true,
-    set: { policies, routes, index, table: new PolicyTable([...policies.values()], index) },
-    rejected,
-  };
+  const index = isSame ? before.index : yield* RouteIndex.build([...routes.values()]);
+  const table = new PolicyTable([...policies.values()], index);
+  return { ok: true, set: { policies, routes, index, table, namespaces }, rejected };
+}
+
+type NamespaceResult =
+  | { readonly ok: true; readonly compiled: CompiledNamespace; readonly rejected: readonly RejectedPolicy[] }
+  | { readonly ok: false; readonly problem: string };
+
+function* compileNamespace(bytes: Uint8Array, before: PolicySet): Steps<NamespaceResult> {
+  const policies: [string, NamedPolicy][] = [];
+  const routes: [string, Route][] = [];
+  const rejected: RejectedPolicy[] = [];
+  try {
+    const { name: namespace, ...config } = fromBinary(AccessConfigSchema, bytes);
+    for (const policy of config.policies) {
+      const key = policyKey(namespace, policy);
+      const known = before.policies.get(key);
+      const result =
+        known === undefined ? compileOne(namespace, policy) : { ok: true as const, named: known };
+      if (result.ok) policies.push([key, result.named]);
+      else {
+        rejected.push(result);
+        for (const [kept, named] of replaceRejected(namespace, policy, before)) policies.push([kept, named]);
+      }
+      yield;
+    }
+    for (const route of config.routes) {
+      const key = routeKey(namespace, route);
+      routes.push([key, before.routes.get(key) ?? compileRoute(namespace, route)]);
+      yield;
+    }
+  } catch (error) {
+    return { ok: false, problem: getErrorMessage(error) };
+  }
+  return { ok: true, compiled: { policies, routes }, rejected };
 }
 
 /** Finds what replaces a policy that is not understood, by key. */

@@ -14,6 +14,7 @@ import type { WantedHeaders, WantedParts } from './codec.ts';
 import type { Authorizer } from './decision.ts';
 import { checkPath, createGrpcCheckHandler } from './grpc.ts';
 import { createHttpCheckHandler, createHttpCheckServer } from './http.ts';
+import { RouteMetadataCache } from './route-metadata.ts';
 
 export interface ExtAuthzServerOptions {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
@@ -119,7 +120,11 @@ function createGrpcServer(
   }: ExtAuthzServerOptions,
   { host, guard, tlsFor }: ListenerOptions,
 ): UnaryServer {
-  const wantedParts = (): WantedParts => ({ headers: wantedHeaders(), route: wantsRoute() });
+  const routes = new RouteMetadataCache();
+  const wantedParts = (): WantedParts => ({
+    headers: wantedHeaders(),
+    route: wantsRoute() ? routes : undefined,
+  });
   const tls = tlsFor('ext_authz_grpc');
   return new UnaryServer({
     handlers: {

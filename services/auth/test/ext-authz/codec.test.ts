@@ -8,6 +8,7 @@ import { readCheckRequest, writeAllowed } from '../../src/ext-authz/codec.ts';
 import type { AuthzAllowed } from '../../src/ext-authz/decision.ts';
 import { decisionMetadata, decodeCheckRequest, encodeCheckResponse } from '../../src/ext-authz/grpc.ts';
 import { identityHeaders } from '../../src/ext-authz/identity-headers.ts';
+import { RouteMetadataCache } from '../../src/ext-authz/route-metadata.ts';
 
 const text = fc.oneof(
   { weight: 50, arbitrary: fc.string({ maxLength: 40 }) },
@@ -135,7 +136,7 @@ function httpLength(bytes: Buffer): number {
 
 /** Headers whose values are read. */
 const headers = new Set(['x-auth-role', 'authorization', 'x-forwarded-for']);
-const wanted = { headers, route: true };
+const wanted = { headers, route: new RouteMetadataCache() };
 
 /**
  * Requests that both read must be equal; what is unusual is left to the other.
