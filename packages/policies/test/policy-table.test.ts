@@ -103,6 +103,18 @@ t.test('the route that a gateway has matched is exact', async (t) => {
   t.equal(find({}, reference('orders', 'new')), undefined, 'a rule that is not known yet');
 });
 
+t.test('with a policy for routes but no routes, a route of the gateway is unknown', async (t) => {
+  const policies = [{ ...named('shop/orders'), isForRoutes: true }];
+  const find = finder(policies, []);
+  t.equal(find({}, reference('orders')), undefined);
+  t.same(find({}), ['fallback'], 'without the word of a gateway');
+  t.same(
+    finder([named('shop/a', ['a.test'])], [])({}, reference('orders')),
+    ['shop/a'],
+    'no policy for routes',
+  );
+});
+
 t.test('overrides of Gateways hold in addition, each policy once', async (t) => {
   const find = finder(
     [named('shop/orders'), withOverrides('infra/gateway'), withOverrides('infra/listener')],

@@ -14,6 +14,8 @@ export interface NamedPolicy {
   readonly createdMs: number;
   readonly hosts: readonly string[];
   readonly policy: CompiledPolicy;
+  /** Whether it is for objects of Gateway API. */
+  readonly isForRoutes?: boolean;
 }
 
 /** A request, and the route that its gateway has matched. */
@@ -44,6 +46,11 @@ export class PolicyTable {
   readonly #hosts: RouteTable<CompiledPolicy>;
   readonly #byName: ReadonlyMap<string, CompiledPolicy>;
   readonly #routes: RouteIndex;
+  /**
+   * Whether requests are matched to routes, so that it matters what gateways say about them. With a
+   * policy for routes, a route that is not known must not get the default access.
+   */
+  readonly hasRoutes: boolean;
   /** Filled as requests come. */
   readonly #outcomes = new Map<RouteHit, Outcome>();
 
@@ -53,6 +60,7 @@ export class PolicyTable {
     this.headers = new Set([...routes.headers, ...policies.flatMap(({ policy }) => policy.headers)]);
     this.#byName = new Map(policies.map(({ name, policy }) => [name, policy]));
     this.#routes = routes;
+    this.hasRoutes = routes.size > 0 || policies.some(({ isForRoutes }) => isForRoutes === true);
     this.#hosts = new RouteTable(
       policies.map(({ name, createdMs, hosts, policy }) => ({
         hosts,
@@ -61,11 +69,6 @@ export class PolicyTable {
         value: policy,
       })),
     );
-  }
-
-  /** Whether requests are matched to routes, so that it matters what gateways say about them. */
-  get hasRoutes(): boolean {
-    return this.#routes.size > 0;
   }
 
   /** A policy by its `namespace/name`. */

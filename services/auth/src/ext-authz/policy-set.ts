@@ -167,6 +167,9 @@ function compileOne(namespace: string, { name, createdMs, spec, deniedHosts }: A
   const read = readPolicy({ ...manifest, spec: parseSpec(spec) }, label);
   const compiled = read.ok ? compilePolicy(read.resource) : read;
   if (!compiled.ok) return { ok: false, problems: compiled.problems.map(formatProblem) };
-  const { hosts = [] } = read.ok ? read.resource.spec : {};
-  return { ok: true, named: { ...age, hosts, policy: compiled.policy } };
+  const { hosts = [], targetRefs } = read.ok ? read.resource.spec : {};
+  return {
+    ok: true,
+    named: { ...age, hosts, policy: compiled.policy, isForRoutes: targetRefs !== undefined },
+  };
 }
