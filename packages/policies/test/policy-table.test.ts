@@ -304,3 +304,17 @@ t.test('where gateways order matches differently, the policies of all orders mus
   t.same(find({ host: 'b.test', headers }), ['shop/method', 'shop/headers'], 'Envoy Gateway: more headers');
   t.same(find({ host: 'b.test' }), ['shop/method']);
 });
+
+t.test('a match of the header Host compares the host of the request', async (t) => {
+  const host = (more: object) => ({ headers: [{ name: 'Host', ...more }] });
+  const find = finder(
+    [named('shop/a'), named('shop/b')],
+    [
+      route('a', [{ policy: 'shop/a', matches: [host({ value: 'a.test:8080' })] }]),
+      route('b', [{ policy: 'shop/b', matches: [host({ type: 'RegularExpression', value: '.*' })] }]),
+    ],
+  );
+  t.same(find({ host: 'a.test:8080' }), ['shop/a']);
+  t.same(find({ host: 'b.test', headers: { host: 'a.test:8080' } }), ['shop/b']);
+  t.same(find({ host: '' }), ['fallback']);
+});

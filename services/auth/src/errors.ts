@@ -59,6 +59,7 @@ export const errors = defineErrors({
 
   // External authorization.
   path_not_canonical: define(400, g.invalidArgument, 'The request path is ambiguous'),
+  method_not_upper_case: define(400, g.invalidArgument, 'The request method has lower-case letters'),
   not_http: define(403, g.permissionDenied, 'Only HTTP requests can be authorized'),
   route_denied: define(403, g.permissionDenied, 'Access denied'),
   role_not_allowed: define(403, g.permissionDenied, 'The role of the user does not permit this request'),

@@ -10,7 +10,7 @@ export const knownMethods: readonly string[] = [
 
 /** The parts of a request that matches compare, beside its path. */
 export interface RequestAttributes {
-  /** Upper case. */
+  /** As it was sent. */
   readonly method: string;
   /** Host and port, as the client sent them; empty when it sent none. */
   readonly host: string;
@@ -140,7 +140,9 @@ function compileValues(
 const unchanged = (name: string): string => name;
 const toLowerCase = (name: string): string => name.toLowerCase();
 
-function readHeader({ headers }: RequestAttributes, name: string): string | undefined {
+function readHeader({ host, headers }: RequestAttributes, name: string): string | undefined {
+  // Envoy compares `:authority`, which need not be among the headers of a check.
+  if (name === 'host') return host === '' ? undefined : host;
   return Object.hasOwn(headers, name) ? headers[name] : undefined;
 }
 

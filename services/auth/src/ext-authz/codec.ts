@@ -187,7 +187,7 @@ function readHttpRequest(
         reader.skipField(tag, end);
     }
   }
-  return { method: method.toUpperCase(), path, host, sourceAddress, ...(raw ?? joined) };
+  return { method, path, host, sourceAddress, ...(raw ?? joined) };
 }
 
 interface Headers {

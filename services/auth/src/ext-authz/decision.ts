@@ -117,10 +117,9 @@ export class Authorizer {
     }
   }
 
-  #refuse({ problem, reason }: FailedMatch, { route }: AuthzRequest): AuthzDenied {
-    if (problem === 'ambiguous_path') return ambiguousPath(reason);
-    this.#unknownRoutes.log(new Error(reason), { route });
-    return unavailable();
+  #refuse(match: FailedMatch, { route }: AuthzRequest): AuthzDenied {
+    if (match.problem === 'unknown_route') this.#unknownRoutes.log(new Error(match.reason), { route });
+    return refuse(match);
   }
 
   /** The limits of each policy are counted in its own domain. */
@@ -275,6 +274,13 @@ type InvalidTokenCode =
 const realm = 'Bearer realm="tollgate"';
 /** Each request retries the database. */
 const retryAfterSeconds = 1;
+
+/** The answer to a request whose policies cannot be found. */
+export function refuse({ problem, reason }: FailedMatch): AuthzDenied {
+  if (problem === 'unknown_route') return unavailable();
+  if (problem === 'ambiguous_path') return ambiguousPath(reason);
+  return deny(400, 'method_not_upper_case', errors.method_not_upper_case.definition.message);
+}
 
 /** 400 for a path that gateway and upstream may interpret differently, or that is unknown. */
 export function ambiguousPath(reason: string): AuthzDenied {

@@ -6,16 +6,16 @@ import type { CallerIdentity } from './caller.ts';
 import {
   type AuthzDecision,
   type AuthzRequest,
-  ambiguousPath,
   decide,
   findFixedDenial,
   overLimit,
+  refuse,
   unavailable,
 } from './decision.ts';
 import { type ExplainCallerContext, type ExplainedCaller, identifyExplained } from './explain-caller.ts';
 import { identityMetadata } from './grpc.ts';
 import type { Caller } from './identity.ts';
-import { type FailedMatch, type MatchedPolicy, matchRequest, type RequestMatch } from './match-request.ts';
+import { type MatchedPolicy, matchRequest, type RequestMatch } from './match-request.ts';
 import type { LimitPeek } from './rate-limit.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 
@@ -119,10 +119,6 @@ function findMatch(
   const named = table?.named(policy);
   if (named === undefined) throw errors.validation_failed({ message: `no policy is named ${policy}` });
   return matchRequest({ policy: named }, request);
-}
-
-function refuse({ problem, reason }: FailedMatch): AuthzDecision {
-  return problem === 'ambiguous_path' ? ambiguousPath(reason) : unavailable();
 }
 
 function describeCaller(caller: Caller) {

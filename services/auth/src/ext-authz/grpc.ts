@@ -93,7 +93,7 @@ export function decodeCheckRequest(
   const route = routes && decodeRouteMetadata(attributes.routeMetadataContext);
   const { method, path, host, headerMap, headers } = http;
   return {
-    method: method.toUpperCase(),
+    method,
     path,
     host,
     sourceAddress: attributes.source?.address?.address.value?.address || noSource,

@@ -127,7 +127,7 @@ function parseRequest(
     else if (name === 'x-forwarded-for') forwardedFor.push(rawHeaders[index + 1] ?? '');
   }
   return {
-    method: method.toUpperCase(),
+    method,
     path: url,
     host,
     headers,

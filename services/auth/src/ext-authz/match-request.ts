@@ -22,7 +22,7 @@ export type RequestMatch =
 
 export interface FailedMatch {
   readonly ok: false;
-  readonly problem: 'ambiguous_path' | 'unknown_route';
+  readonly problem: 'ambiguous_path' | 'lower_case_method' | 'unknown_route';
   readonly reason: string;
 }
 
@@ -32,6 +32,8 @@ export function matchRequest(
   request: RoutedRequest,
   table?: PolicyTable,
 ): RequestMatch {
+  // Gateways compare methods exactly, and upstreams may ignore their case.
+  if (lowerCase.test(request.method)) return lowerCaseMethod;
   const parsed = parseRequestPath(request.method, request.path);
   if (!parsed.ok) return ambiguous(parsed.reason);
   const { own, alternatives } = parsed.path;
@@ -43,7 +45,7 @@ export function matchRequest(
     const other = matchRules(table?.find(request, path, fallback), { fallback, request, path });
     if (!isSame(matched, other)) return otherReading;
   }
-  const literal = hits.length > 0 && own ? readLiterally(request.path, own) : undefined;
+  const literal = table?.hasRoutes === true && own ? readLiterally(request.path, own) : undefined;
   if (literal !== undefined && !haveSame(policies, table?.find(request, literal, fallback)?.policies))
     return otherLiteral;
   return { ok: true, matched, hits };
@@ -92,6 +94,12 @@ const otherReading = ambiguous(
   'without path parameters (;), or up to an encoded ? or #, another rule matches',
 );
 const otherLiteral = ambiguous('a gateway that does not decode its escapes matches another route');
+const lowerCase = /[a-z]/;
+const lowerCaseMethod: RequestMatch = {
+  ok: false,
+  problem: 'lower_case_method',
+  reason: 'the method has lower-case letters',
+};
 const unknownRoute: RequestMatch = {
   ok: false,
   problem: 'unknown_route',

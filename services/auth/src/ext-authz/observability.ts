@@ -161,7 +161,7 @@ function setDecision(span: Span, decision: AuthzDecision): void {
 /** The rule as written in the file, or the policy with the paths of its rule. */
 function describeRule(rules: RouteRules, request: AuthzRequest, policies: PolicyTable | undefined): string {
   const match = matchRequest(rules, request, policies);
-  if (!match.ok) return match.problem === 'ambiguous_path' ? '(ambiguous path)' : '(unknown route)';
+  if (!match.ok) return `(${match.problem.replaceAll('_', ' ')})`;
   const [{ policy, rule }] = match.matched;
   if (policy.name !== undefined) return `${policy.name} ${rule.label ?? '(default)'}`;
   const route = rules.routes.find((candidate) => candidate === rule);

@@ -179,7 +179,7 @@ t.test('checks are read as by the definition of their message', async (t) => {
     },
   });
   t.strictSame(readCheckRequest(usual), {
-    method: 'GET',
+    method: 'get',
     path: '/cart',
     host: 'app.test',
     headers: {},

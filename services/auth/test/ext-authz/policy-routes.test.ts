@@ -102,6 +102,30 @@ t.test('without the route of the gateway, it is found by host, path and method',
   t.equal(await check('/health;/../orders'), '400 path_not_canonical');
 });
 
+t.test('methods are compared in upper case only, as gateways do', async (t) => {
+  const { check, policies } = await startChecks(t);
+  const get = [JSON.stringify({ path: { type: 'PathPrefix', value: '/orders' }, methods: ['GET'] })];
+  await policies.apply({
+    ...{ name: 'shop', policies: { public: { targetRefs, ...type('Public') } } },
+    routes: [httpRoute('get', [{ matches: get, policy: 'shop/public' }])],
+  });
+  t.equal(await check('/orders'), 'allowed');
+  for (const method of ['get', 'Get', 'pOST'])
+    t.equal(await check('/orders', { method }), '400 method_not_upper_case', method);
+  t.equal(await check('/orders', { method: 'M-SEARCH' }), '401 no_authorization');
+});
+
+t.test('a path that only a gateway which compares it literally matches is refused', async (t) => {
+  const { check, policies } = await startChecks(t, { EXT_AUTHZ_DEFAULT_ACCESS: 'public' });
+  await policies.apply({
+    ...{ name: 'shop', policies: { closed: { targetRefs, ...type('Denied') } } },
+    routes: [httpRoute('closed', [{ matches: prefix('/caf%c3%a9'), policy: 'shop/closed' }])],
+  });
+  t.equal(await check('/caf%C3%A9'), 'allowed', 'no route matches it');
+  t.equal(await check('/caf%c3%a9/menu'), '400 path_not_canonical');
+  t.equal(await check('/%63af%c3%a9s'), 'allowed', 'no reading has a route');
+});
+
 t.test('headers cannot say which route was matched', async (t) => {
   const { check, server } = await startChecks(t);
   const json = JSON.stringify({ resources: [routeOf('orders', 'health')] });
