@@ -1,0 +1,156 @@
+import { readFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
+import { resolve } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { startRedis } from '@tollgate/testkit/redis';
+import t from 'tap';
+import { definitionsAreMissing, gatewayDefinitions } from '../charts/support/gateway-crds.ts';
+import { startEdge } from './support/edge.ts';
+import { startAuth, startAuthDatabase, startRedisLimiter, startReplica } from './support/processes.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const gatewayApi = 'gateway.networking.k8s.io';
+
+const perUser = (pro: number) => ({
+  ...{ name: 'per-user', by: ['User'], requests: 60, per: 'Year' },
+  plans: { pro: { requests: pro } },
+});
+
+const policy = (name: string, spec: object) => ({
+  apiVersion: 'policy.tollgate.dev/v1alpha1',
+  kind: 'AccessPolicy',
+  metadata: { name, namespace: 'shop' },
+  spec,
+});
+
+const route = (kind: string, name: string, spec: object) => ({
+  apiVersion: `${gatewayApi}/v1`,
+  kind,
+  metadata: { name, namespace: 'shop' },
+  spec,
+});
+
+const gatewayObjects = [
+  route('Gateway', 'main', {
+    gatewayClassName: 'any',
+    listeners: [{ name: 'http', protocol: 'HTTP', port: 80 }],
+  }),
+  route('HTTPRoute', 'orders', {
+    parentRefs: [{ name: 'main' }],
+    hostnames: ['orders.test'],
+    rules: [{ matches: [{ path: { type: 'PathPrefix', value: '/orders' } }] }],
+  }),
+];
+
+const apply = (kube: KubeApiserver, ...manifests: readonly object[]) =>
+  kube.apply(manifests.map((manifest) => JSON.stringify(manifest)).join('\n---\n'));
+
+/** The status of a request to a host. */
+function ask(url: string, host: string, token?: string): Promise<number | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  const headers = { host, ...(token === undefined ? undefined : { authorization: `Bearer ${token}` }) };
+  const sent = request(url, { headers, timeout: 20_000 }, (response: IncomingMessage) => {
+    response.resume().once('end', () => resolve(response.statusCode));
+  });
+  sent
+    .once('timeout', () => sent.destroy(new Error('no response in time')))
+    .once('error', reject)
+    .end();
+  return promise;
+}
+
+/** Counts the responses of a number of requests by their status. */
+async function countStatuses(count: number, send: () => Promise<number | undefined>) {
+  const counts: Record<string, number> = {};
+  for (let sent = 0; sent < count; sent += 1) {
+    const status = `${await send()}`;
+    counts[status] = (counts[status] ?? 0) + 1;
+  }
+  return counts;
+}
+
+t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async (t) => {
+  kubeSuite(t, 'are enforced by auth server and limiter behind Envoy', async (t, kube) => {
+    await kube.apply(await readFile(`${root}/crds/ratelimitconfigs.yaml`, 'utf8'));
+    await kube.apply(await readFile(`${root}/crds/accesspolicies.yaml`, 'utf8'));
+    await kube.apply(gatewayDefinitions(new Set(['Gateway', 'HTTPRoute', 'GRPCRoute'])));
+    await kube.kubectl(['wait', '--for=condition=Established', 'crd', '--all']);
+    const annotations = { 'policy.tollgate.dev/allowed-hosts': 'web.test' };
+    await apply(kube, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', annotations } });
+    await apply(kube, policy('web', { hosts: ['web.test'], limits: [perUser(600)] }), ...gatewayObjects);
+    const targetRefs = [{ group: gatewayApi, kind: 'HTTPRoute', name: 'orders' }];
+    await apply(kube, policy('orders', { targetRefs, limits: [perUser(70)] }));
+
+    const redis = await startRedis();
+    t.teardown(redis.stop);
+    const replicas = [await startReplica(t, kube, 'replica-1')];
+    const [xds] = replicas;
+    if (xds === undefined) throw new Error('there is no replica');
+    const limiter = await startRedisLimiter(t, { xds, redis });
+    const auth = await startAuth(t, await startAuthDatabase(t), {
+      SVC_EXT_AUTHZ_POLICY_SERVER: xds.address,
+      SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${limiter.grpcPort}`,
+    });
+    const edge = await startEdge(t, {
+      limiters: { ports: [limiter.grpcPort] },
+      listeners: [{ name: 'ingress', failureModeDeny: true }],
+      extAuthz: { ports: [auth.extAuthzPort] },
+    });
+    const url = edge.url('ingress');
+    const ada = await auth.signUp('ada@example.com');
+    await awaitUntil(async () => (await ask(`${url}/`, 'web.test', ada.accessToken)) === 200, {
+      what: 'the policies',
+    });
+
+    await t.test('a policy of a host', async (t) => {
+      t.equal(await ask(`${url}/`, 'web.test'), 401);
+      const ben = await auth.signUp('ben@example.com');
+      const askAsBen = () => ask(`${url}/`, 'web.test', ben.accessToken);
+      t.same(await countStatuses(63, askAsBen), { 200: 60, 429: 3 });
+      await auth.change(ben.userId, { app_metadata: { plan: 'pro' } });
+      await awaitUntil(async () => (await askAsBen()) === 200, { what: 'the plan' });
+      const { 200: allowed = 0, 429: denied } = await countStatuses(610, askAsBen);
+      t.ok(allowed >= 500 && allowed < 600, `${allowed} of 610`);
+      t.ok(denied !== undefined && denied > 0);
+    });
+
+    await t.test('a policy of a route, matched by host and path, whose plans are edited', async (t) => {
+      t.equal(await ask(`${url}/orders/1`, 'orders.test'), 401);
+      const cleo = await auth.signUp('cleo@example.com');
+      const askAsCleo = () => ask(`${url}/orders/1`, 'orders.test', cleo.accessToken);
+      t.same(await countStatuses(62, askAsCleo), { 200: 60, 429: 2 });
+      await auth.change(cleo.userId, { app_metadata: { plan: 'pro' } });
+      await awaitUntil(async () => (await askAsCleo()) === 200, { what: 'the plan' });
+      t.match(await countStatuses(80, askAsCleo), { 429: Number });
+      await apply(kube, policy('orders', { targetRefs, limits: [perUser(10_000)] }));
+      await awaitUntil(async () => (await askAsCleo()) === 200, { what: 'the edited plan' });
+    });
+
+    await t.test('an invalid edit keeps the last valid version, also after a restart', async (t) => {
+      await apply(kube, policy('web', { hosts: ['web.test'], access: { role: ['admin'] } }));
+      const shown = async () => (await kube.kubectl(['get', 'ap', '-n', 'shop', '-o=wide'])).stdout;
+      await awaitUntil(async () => /web .*False .*Invalid/.test(await shown()), { what: 'the status' });
+      t.match(await shown(), /^NAME +TARGET +ACCESS +LIMITS +READY +AGE +REASON\n/);
+      t.match(await shown(), /\norders +HTTPRoute\/orders +Authenticated +per-user /);
+      await xds.stop();
+      const second = await startReplica(t, kube, 'replica-2');
+      const restarted = await startAuth(t, await startAuthDatabase(t), {
+        SVC_EXT_AUTHZ_POLICY_SERVER: second.address,
+        SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${limiter.grpcPort}`,
+      });
+      const other = await startEdge(t, {
+        limiters: { ports: [limiter.grpcPort] },
+        listeners: [{ name: 'ingress', failureModeDeny: true }],
+        extAuthz: { ports: [restarted.extAuthzPort] },
+      });
+      const dora = await restarted.signUp('dora@example.com');
+      await awaitUntil(
+        async () => (await ask(`${other.url('ingress')}/`, 'web.test', dora.accessToken)) === 200,
+        { what: 'the last valid version' },
+      );
+      t.equal(await ask(`${other.url('ingress')}/`, 'web.test'), 401);
+    });
+  });
+});
