@@ -49,7 +49,10 @@ export async function buildArtifacts(root: string, folder: string): Promise<read
   const charts = chartNames.map((name) => join(root, 'charts', name));
   // Helm tells of every link to a chart next door.
   execFileSync(findBinary('helm'), ['package', ...charts, `--destination=${folder}`], { stdio: 'pipe' });
-  await cp(join(root, 'crds/ratelimitconfigs.yaml'), join(folder, `tollgate-crds-${version}.yaml`));
+  const crds = ['ratelimitconfigs', 'accesspolicies'].map((name) =>
+    readFile(join(root, `crds/${name}.yaml`), 'utf8'),
+  );
+  await writeFile(join(folder, `tollgate-crds-${version}.yaml`), (await Promise.all(crds)).join('---\n'));
   for (const policy of ['admission-policy', 'known-fields-policy'])
     await cp(join(root, `crds/${policy}.yaml`), join(folder, `tollgate-${policy}-${version}.yaml`));
   await packSdk(root, folder);

@@ -46,6 +46,9 @@ t.test(
       t.equal(checksum, createHash('sha256').update(content).digest('hex'), name);
     }
 
+    const definitions = await readFile(join(folder, `tollgate-crds-${version}.yaml`), 'utf8');
+    t.match(definitions, /^ {2}name: ratelimitconfigs\..*^---$.*^ {2}name: accesspolicies\./ms);
+
     // A packed chart has the charts that it is made of within itself: nothing of this checkout is
     // needed.
     const { code, stdout, stderr } = await runHelm([
