@@ -26,6 +26,9 @@ const sliceMs = 5;
 /** Lines about manifests of other kinds per read. */
 const maxLoggedOthers = 20;
 
+/** Policies in one line. */
+const maxLoggedKept = 20;
+
 /** Reads manifests from a folder and follows changes. Each read is one `replaced` event. */
 export class FolderSource implements ResourceSource {
   readonly #context: Pick<Context, 'logger' | 'metrics'>;
@@ -41,6 +44,7 @@ export class FolderSource implements ResourceSource {
   /** Kept while the folder cannot be read. */
   #lastEvent: SourceEvent & { type: 'replaced' } = { type: 'replaced', objects: [], problems: [] };
   #policyIds: readonly string[] = [];
+  #kept: readonly string[] = [];
   #onPolicies: ((event: SourceEvent) => void) | undefined;
 
   constructor(
@@ -142,13 +146,16 @@ export class FolderSource implements ResourceSource {
     metrics.relists.inc();
     metrics.sourceErrors.inc({ operation: 'read' }, texts.problems.length);
     for (const { source, message } of texts.warnings) logger.warn({ path: source }, message);
-    const { objects, policies, problems, others, unread } = await runInSlices(this.#contents.update(texts), {
-      sliceMs,
-    });
+    const found = await runInSlices(this.#contents.update(texts), { sliceMs });
+    const { objects, policies, problems, others, unread, kept } = found;
     for (const { label, kind } of others.slice(0, maxLoggedOthers))
       logger.info({ file: label, kind }, 'ignored manifest of another kind');
     const left = others.length - maxLoggedOthers;
     if (left > 0) logger.info({ manifests: left }, 'ignored more manifests of other kinds');
+    const named = kept.slice(0, maxLoggedKept);
+    if (kept.some((id) => !this.#kept.includes(id)))
+      logger.warn({ policies: named, count: kept.length }, 'kept missing policies while a file is broken');
+    this.#kept = kept;
     this.#policyIds = policies.map(({ id }) => id);
     return { event: { type: 'replaced', objects, problems }, policies: { objects: policies, unread } };
   }
@@ -177,6 +184,8 @@ interface FolderObjects {
   /** Manifests of other kinds, in files that have changed. */
   readonly others: readonly OtherManifest[];
   readonly unread: readonly UnreadFile[];
+  /** Ids of policies that no file has, and which may be in one that cannot be understood. */
+  readonly kept: readonly string[];
 }
 
 interface OtherManifest {
@@ -190,6 +199,8 @@ interface FileContents {
   readonly objects: readonly ManifestObject[];
   readonly others: readonly OtherManifest[];
   readonly problems: readonly SourceProblem[];
+  /** Whether the file may have policies that are not in `objects`. */
+  readonly isIncomplete: boolean;
   /** Why policies of the file may be missing: no version of it was read, and none is stored. */
   readonly unread?: UnreadFile | undefined;
 }
@@ -200,7 +211,7 @@ interface Version {
   readonly generation: number;
 }
 
-const noContents: Omit<FileContents, 'text'> = { objects: [], others: [], problems: [] };
+const noContents: Omit<FileContents, 'text'> = { objects: [], others: [], problems: [], isIncomplete: true };
 
 /** The contents of a folder across reads. Invalid files keep their objects. */
 export class FolderContents {
@@ -210,7 +221,8 @@ export class FolderContents {
   readonly #stored = new Map<string, StoredVersion>();
   #reads = 0;
   #isFirstUpdate: boolean = true;
-  #hasStored: boolean = false;
+  /** Policies of the last update, or stored ones. */
+  #policies: readonly ManifestObject[] = [];
 
   /** Objects of other namespaces are ignored; empty for all. */
   constructor(namespaces: readonly string[]) {
@@ -219,7 +231,7 @@ export class FolderContents {
 
   /** Sets the last valid versions of an earlier process, before the first update. */
   restore(objects: readonly ManifestObject[]): void {
-    this.#hasStored = objects.some(isPolicy);
+    this.#policies = objects.filter(isPolicy);
     for (const object of objects) {
       const { id, label, manifest } = object;
       const readSpec = () => Reflect.get(Object(manifest), 'spec');
@@ -232,9 +244,13 @@ export class FolderContents {
 
   /** The stored objects of the selected namespaces, older than any version that is read. */
   select(stored: readonly ManifestObject[]): readonly ConfigObject[] {
-    const isSelected = ({ namespace }: ManifestObject) =>
-      this.#namespaces.length === 0 || this.#namespaces.includes(namespace);
-    return stored.filter(isSelected).map((object) => ({ ...object, generation: 0 }));
+    return stored
+      .filter((object) => this.#isSelected(object))
+      .map((object) => ({ ...object, generation: 0 }));
+  }
+
+  #isSelected({ namespace }: ManifestObject): boolean {
+    return this.#namespaces.length === 0 || this.#namespaces.includes(namespace);
   }
 
   /** The current version of an object. */
@@ -249,12 +265,14 @@ export class FolderContents {
     this.#files = yield* this.#parseAll(texts);
     this.#isFirstUpdate = false;
     const selected = selectObjects([...this.#files.values()], this.#namespaces);
+    const kept = this.#findKept(selected.objects);
     const versions = new Map<string, Version>();
-    for (const object of selected.objects) {
+    for (const object of [...selected.objects, ...kept]) {
       versions.set(object.id, this.#toVersion(object));
       yield;
     }
     this.#versions = versions;
+    this.#policies = [...versions.values()].map(({ object }) => object).filter(isPolicy);
     const found = [...versions.values()].map(({ object, generation }): ConfigObject => {
       const stored = this.#stored.get(object.id);
       return { ...object, generation, ...(stored && { stored }) };
@@ -265,7 +283,18 @@ export class FolderContents {
       problems: [...texts.problems, ...selected.problems],
       unread: [...this.#files.values()].flatMap(({ unread }) => unread ?? []),
       others: [...this.#files].flatMap(([source, file]) => (before.get(source) === file ? [] : file.others)),
+      kept: kept.map(({ id }) => id),
     };
+  }
+
+  /**
+   * A missing policy may have moved to a file that cannot be read or understood. It stays, because
+   * without its policy a host may be open.
+   */
+  #findKept(objects: readonly ManifestObject[]): readonly ManifestObject[] {
+    if (![...this.#files.values()].some(({ isIncomplete }) => isIncomplete)) return [];
+    const found = new Set(objects.map(({ id }) => id));
+    return this.#policies.filter((object) => !found.has(object.id) && this.#isSelected(object));
   }
 
   *#parseAll({ files: texts, problems: unread }: FolderTexts): Steps<Map<string, FileContents>> {
@@ -276,8 +305,11 @@ export class FolderContents {
       const known = this.#files.get(source);
       const missing = this.#findUnread(known, { ...problem, namesPolicies: false });
       // The text is removed, so that the next one counts as changed.
-      if (known !== undefined || missing !== undefined)
-        files.set(source, { ...(known ?? noContents), text: undefined, problems: [], unread: missing });
+      const text = undefined;
+      files.set(source, {
+        ...(known ?? noContents),
+        ...{ text, problems: [], isIncomplete: true, unread: missing },
+      });
     }
     return files;
   }
@@ -292,21 +324,22 @@ export class FolderContents {
       problem && this.#findUnread(known, { ...problem, namesPolicies });
     if (parsed.ok) {
       const { unknown, ...contents } = classify(parsed.manifests, objects);
-      return { text: file.text, ...contents, unread: findUnread(unknown) };
+      const isIncomplete = unknown !== undefined;
+      return { text: file.text, ...contents, isIncomplete, unread: findUnread(unknown) };
     }
     return {
       text: file.text,
       objects,
       others,
       problems: [parsed.problem],
+      isIncomplete: true,
       unread: findUnread(parsed.problem),
     };
   }
 
-  /** A file that is new since the first update, or stored, had no other policies in force. */
+  /** A file that is new since the first update had no policies in force; stored ones are known. */
   #findUnread(known: FileContents | undefined, file: UnreadFile): UnreadFile | undefined {
-    const isUnread =
-      known === undefined ? this.#isFirstUpdate && !this.#hasStored : known.unread !== undefined;
+    const isUnread = known === undefined ? this.#isFirstUpdate : known.unread !== undefined;
     return isUnread ? file : undefined;
   }
 
@@ -319,21 +352,16 @@ export class FolderContents {
   }
 }
 
-/**
- * An invalid manifest keeps the previous version of its object. One that cannot be identified may
- * be any policy of the file: all that are missing stay, because without its policy a host may be
- * open.
- */
+/** An invalid manifest keeps the previous version of its object. */
 function classify(
   manifests: readonly Manifest[],
   before: readonly ManifestObject[],
-): Omit<FileContents, 'text' | 'unread'> & { readonly unknown: SourceProblem | undefined } {
+): Pick<FileContents, 'objects' | 'others' | 'problems'> & { readonly unknown: SourceProblem | undefined } {
   const known = new Map(before.map((object) => [object.id, object]));
   const objects: ManifestObject[] = [];
   const others: OtherManifest[] = [];
   const problems: SourceProblem[] = [];
-  let isUnidentified = false;
-  /** A policy that is not served, and of which no earlier version is known. */
+  /** Why an object is not served of which the file has no earlier version: it may be any policy. */
   let unknown: SourceProblem | undefined;
   for (const manifest of manifests) {
     const read = readManifest(manifest);
@@ -344,15 +372,8 @@ function classify(
       const id = read.type === 'problem' ? read.id : read.object.id;
       const kept = id === undefined ? undefined : known.get(id);
       if (kept !== undefined) objects.push(kept);
-      else {
-        unknown ??= problems.at(-1);
-        if (read.type === 'problem') isUnidentified = true;
-      }
+      else unknown ??= problems.at(-1);
     }
-  }
-  if (isUnidentified) {
-    const found = new Set(objects.map(({ id }) => id));
-    objects.push(...before.filter((object) => isPolicy(object) && !found.has(object.id)));
   }
   return { objects, others, problems, unknown };
 }

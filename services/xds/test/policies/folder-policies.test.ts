@@ -114,6 +114,26 @@ t.test('no policies are sent while a file is broken since the start', async (t) 
   }
 });
 
+t.test('a file that moves and breaks while no server runs keeps its stored policies', async (t) => {
+  const { manifests, data, start, untilStored } = makeFolder(t);
+  const env = { XDS_DATA_FOLDER: data, XDS_DELETION_DELAY: '0s', XDS_DELETION_GUARD: 'false' };
+  manifests.write('a.yaml', policyText('a'));
+  manifests.write('b.yaml', policyText('b'));
+  const first = await start(env);
+  t.same(await first.next(), ['a', 'b']);
+  await untilStored(2);
+  await first.stop();
+
+  rmSync(join(manifests.path, 'a.yaml'));
+  manifests.write('renamed.yaml', documents(policyText('a'), policyText('new'), 'kind: ['));
+  const second = await start(env);
+  await awaitUntil(() => second.lines.some(({ level }) => level === 'error'), { what: 'the message' });
+  t.match(await second.readyz(), /^policies may be missing, and no version of this file is known: renamed/);
+  t.equal(readdirSync(data).length, 2, 'stored versions stay');
+  manifests.write('renamed.yaml', documents(policyText('a', ', unknown: 1'), policyText('new')));
+  t.same(await second.next(), ['a', 'b', 'new'], 'the stored version of a policy that is still invalid');
+});
+
 t.test('a broken file that names no policies does not keep limits from being served', async (t) => {
   const { manifests, start } = makeFolder(t);
   manifests.write('a.yaml', 'kind: [');

@@ -214,10 +214,11 @@ t.test('unknown kind of our API is a problem, and the object keeps its version',
   t.strictSame(ids(), ['default/b']);
 });
 
+const policy = (name: string) =>
+  `apiVersion: policy.tollgate.dev/v1alpha1\nkind: AccessPolicy\nmetadata: { name: ${name} }\nspec: { hosts: [${name}.test] }\n`;
+
 t.test('a policy stays while its manifest cannot be identified', async (t) => {
   const folder = makeTextFolder(t);
-  const policy = (name: string) =>
-    `apiVersion: policy.tollgate.dev/v1alpha1\nkind: AccessPolicy\nmetadata: { name: ${name} }\nspec: { hosts: [${name}.test] }\n`;
   folder.write('config/a.yaml', documents(policy('a'), policy('b')));
   const { policies, problems, until } = await follow(t, folder);
   const edits = [
@@ -240,6 +241,33 @@ t.test('a policy stays while its manifest cannot be identified', async (t) => {
   folder.write('config/a.yaml', policy('b'));
   await until(() => problems().length === 0, 'the removal');
   t.strictSame(policies(), ['b']);
+});
+
+t.test('policies that vanish stay while any file is broken, since they may have moved to it', async (t) => {
+  const folder = makeTextFolder(t);
+  const broken = {
+    'no YAML': `${policy('a')}kind: [`,
+    empty: '',
+    'no kind': policy('a').replace(/^kind: .*\n/m, ''),
+    'invalid name': policy('a').replace('name: a', 'name: A_'),
+    'ambiguous scalar': policy('a').replace('name: a', 'name: a, generation: 0644'),
+  };
+  folder.write('config/b.yaml', policy('b'));
+  const { policies, problems, lines, until } = await follow(t, folder);
+  for (const [what, text] of Object.entries(broken)) {
+    folder.write('config/a.yaml', policy('a'));
+    await until(() => policies().length === 2, 'the policy');
+    folder.write('config/renamed.yaml', text);
+    await until(() => problems().length === 1, 'the problem');
+    rmSync(join(folder.path, 'config/a.yaml'));
+    await until(() => lines.at(-1)?.level === 'warning', 'the message');
+    t.strictSame(policies(), ['a', 'b'], what);
+    t.match(lines.at(-1), { policies: ['AccessPolicy/default/a'] });
+    rmSync(join(folder.path, 'config/renamed.yaml'));
+    await until(() => policies().length === 1, 'the removal');
+    t.strictSame(policies(), ['b']);
+    lines.splice(0);
+  }
 });
 
 t.test('object that kubectl reads differently keeps its version, other kinds are not checked', async (t) => {
