@@ -2,7 +2,7 @@ import type { SourceEvent } from './source.ts';
 
 /** Events to be applied. Keeps only the last one per object. */
 export class PendingEvents {
-  #list: SourceEvent | undefined;
+  #list: (SourceEvent & { readonly type: 'replaced' }) | undefined;
   /** Events after the list, by id. */
   #byId = new Map<string, SourceEvent>();
 
@@ -12,7 +12,8 @@ export class PendingEvents {
 
   add(event: SourceEvent): void {
     if (event.type === 'replaced') {
-      this.#list = event;
+      const before = event.before ?? this.#list?.before;
+      this.#list = before === undefined ? event : { ...event, before };
       this.#byId = new Map();
     } else this.#byId.set(event.type === 'changed' ? event.object.id : event.id, event);
   }

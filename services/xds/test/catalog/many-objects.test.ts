@@ -101,6 +101,19 @@ t.test('only the last event of an object counts, and a list replaces earlier eve
   t.ok(pending.isEmpty);
 });
 
+t.test('a second list has the objects from before a restart of the first', (t) => {
+  const pending = new PendingEvents();
+  const before = [makeObject('ns/stored')];
+  pending.add({ type: 'replaced', objects: [], before });
+  pending.add(replaced(makeObject('ns/a')));
+  const [first] = pending.take();
+  t.match(first, { objects: [{ id: 'ns/a' }], before: [{ id: 'ns/stored' }] });
+  pending.add(replaced());
+  pending.putBack(first === undefined ? [] : [first]);
+  t.match(pending.take(), [{ objects: [], before: [{ id: 'ns/stored' }] }]);
+  t.end();
+});
+
 t.test('events that are put back are older than those added since', async (t) => {
   const pending = new PendingEvents();
   pending.add(changed(makeObject('ns/a')));
