@@ -196,9 +196,7 @@ export class PolicyPipeline {
     this.#heldBackReason = reason;
     this.#options.health?.set(this.notReadyReason() === undefined);
     if (this.#closed || this.#notSyncedReason() !== undefined) return;
-    const { authServers } = this.#options;
-    const access = reason === undefined ? change.access : authServers.snapshots.current();
-    await this.#rollout.publish(access, change.documents);
+    await this.#rollout.publish(reason === undefined ? change.access : undefined, change.documents);
   }
 
   async #evaluate(events: readonly SourceEvent[]): Promise<PolicyChange> {

@@ -180,6 +180,27 @@ t.test('the last policies stay with XDS_ALLOW_EMPTY=false', async (t) => {
   t.match(pipeline.state().notServedReason, /there are no access policies/);
 });
 
+t.test('limiters keep the rules of the last policies with XDS_ALLOW_EMPTY=false', async (t) => {
+  const { replace, settle, access, rules, acknowledge } = await startPolicies(t, { allowEmpty: false });
+  replace(makePolicy('shop/a', limited));
+  await settle();
+  acknowledge('limiter');
+  acknowledge('auth server');
+  await settle();
+  replace();
+  await settle();
+  t.same(access(), { 'shop/a': ['a.test'] });
+  t.same(rules(), ['policy/shop/a']);
+  replace(makePolicy('shop/b', limited));
+  await settle();
+  acknowledge('limiter');
+  await settle();
+  acknowledge('auth server');
+  await settle();
+  t.same(access(), { 'shop/b': ['a.test'] });
+  t.same(rules(), ['policy/shop/b']);
+});
+
 t.test('nothing is served before limiters get rules', async (t) => {
   const state = { isReady: false };
   const { replace, settle, access, pipeline } = await startPolicies(t, { isReady: () => state.isReady });
