@@ -22,6 +22,11 @@ const admissionResults = ['allowed', 'denied', 'malformed', 'overloaded', 'late'
 
 export type AdmissionResult = (typeof admissionResults)[number];
 
+/** Reasons of problems of access policies, as opposed to warnings. */
+export const policyProblemReasons = ['Invalid', 'TargetNotFound', 'Conflicted', 'HostNotAllowed'] as const;
+
+export type PolicyProblemReason = (typeof policyProblemReasons)[number];
+
 /** Registers the metrics. Every series that an alert reads exists from then on. */
 export function registerMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
   const { source = 'kubernetes', electsLeader = true, admits = true, registersWebhook = true } = options;
@@ -39,6 +44,7 @@ export function registerMetrics(registry: Registry, options: XdsMetricsOptions =
   for (const type of ['replaced', 'changed', 'deleted']) metrics.sourceEvents.inc({ type }, 0);
   for (const result of admissionResults) metrics.admissionRequests.inc({ result }, 0);
   for (const reason of acceptedReasons) metrics.objects.set({ reason }, 0);
+  for (const reason of policyProblemReasons) metrics.policyProblems.set({ reason }, 0);
   for (const files of ['tls', 'tokens']) metrics.filesCurrent.set({ files }, 1);
   for (const result of ['succeeded', 'failed']) {
     metrics.tlsReloads.inc({ result }, 0);
@@ -125,6 +131,12 @@ function catalogMetrics(registers: Registry[]) {
     heldDomains: new Gauge({
       name: 'tollgate_xds_held_domains',
       help: 'Domains whose objects were deleted and whose rules stay in force, because too many vanished at once.',
+      registers,
+    }),
+    policyProblems: new Gauge({
+      name: 'tollgate_xds_policy_problems',
+      help: 'Access policies with a problem, by reason; a policy with several counts for each.',
+      labelNames: ['reason'],
       registers,
     }),
     heldPolicies: new Gauge({

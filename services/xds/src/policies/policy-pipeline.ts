@@ -14,6 +14,7 @@ import {
 } from '../catalog/source.ts';
 import type { Context } from '../context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
+import { policyProblemReasons } from '../metrics.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
 import { formatFinding, type PolicyReporter, type PolicyResult } from './policy-result.ts';
@@ -189,6 +190,7 @@ export class PolicyPipeline {
       this.#synced = true;
     }
     this.#report(change);
+    this.#countProblems();
     const reason = this.#findHeldBackReason();
     const level = this.#unread.length > 0 ? 'error' : 'info';
     if (reason !== undefined && reason !== this.#heldBackReason)
@@ -223,6 +225,14 @@ export class PolicyPipeline {
     if (isFirst ? allowEmptyStart : allowEmpty) return undefined;
     const setting = isFirst && allowEmpty ? 'XDS_ALLOW_NO_POLICIES' : 'XDS_ALLOW_EMPTY';
     return `there are no access policies, and ${setting}=false`;
+  }
+
+  #countProblems(): void {
+    const results = [...this.#catalog.results.values()];
+    for (const reason of policyProblemReasons) {
+      const { length } = results.filter(({ problems }) => problems.some((one) => one.reason === reason));
+      this.#context.metrics.policyProblems.set({ reason }, length);
+    }
   }
 
   #report({ results, deleted }: PolicyChange): void {

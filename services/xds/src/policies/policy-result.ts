@@ -1,14 +1,10 @@
 import type { PolicyWarning } from '@tollgate/policies/compile/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
+import type { PolicyProblemReason } from '../metrics.ts';
 
 /** Why a policy has less effect than intended, or none. */
-export type PolicyReason =
-  | 'Invalid'
-  | 'TargetNotFound'
-  | 'Conflicted'
-  | 'HostNotAllowed'
-  | PolicyWarning['reason'];
+export type PolicyReason = PolicyProblemReason | PolicyWarning['reason'];
 
 /** A problem or a warning of a policy. The source is the label of its manifest. */
 export interface PolicyFinding extends SourceProblem {

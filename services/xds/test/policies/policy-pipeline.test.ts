@@ -233,7 +233,7 @@ t.test('nothing is served before all objects were read', async (t) => {
 });
 
 t.test('problems of a policy are logged once', async (t) => {
-  const { replace, settle, lines } = await startPolicies(t);
+  const { replace, settle, lines, registry } = await startPolicies(t);
   const invalid = makePolicy('shop/a', { ...unlimited, unknownField: {} });
   for (const object of [invalid, invalid, { ...invalid, manifest: structuredClone(invalid.manifest) }]) {
     replace(object);
@@ -242,7 +242,9 @@ t.test('problems of a policy are logged once', async (t) => {
   t.match(lines, [
     { level: 'warn', policy: 'shop/a', inForce: /nothing/, problems: [/^Invalid: spec.unknownField/] },
   ]);
+  t.match(await registry.metrics(), /^tollgate_xds_policy_problems\{reason="Invalid"\} 1$/m);
   replace(makePolicy('shop/a', unlimited));
   await settle();
+  t.match(await registry.metrics(), /^tollgate_xds_policy_problems\{reason="Invalid"\} 0$/m);
   t.match(lines.slice(1), [{ policy: 'shop/a', '@message': 'policy accepted again' }]);
 });
