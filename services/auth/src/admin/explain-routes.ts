@@ -1,7 +1,8 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { errors } from '../errors.ts';
 import type { CheckExplainer } from '../ext-authz/explain.ts';
 import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
+import { checkScopes } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { AdminContext } from './users.ts';
 
@@ -30,11 +31,25 @@ const explainBody = body({
   ),
 });
 
+/** The answer has the attributes of the caller, which an API key may read with these scopes. */
+function scopesOfCaller({ credential = '', as = '' }: Static<typeof explainBody>): readonly string[] {
+  if (credential !== '') return ['keys:verify'];
+  const scope = scopesByKind[as.split(':', 1)[0] ?? ''];
+  return scope === undefined ? [] : [scope];
+}
+
+const scopesByKind: Readonly<Record<string, string>> = {
+  user: 'users:read',
+  key: 'keys:write',
+  client: 'clients:write',
+};
+
 /** `/admin/policies/explain` */
 export const addExplainRoutes: AddRoutes<AdminContext & ExplainParts> = (api, context) => {
   const options = { schema: { body: explainBody }, bodyLimit: bodyLimits.contact };
   api.post('/admin/policies/explain', options, async (request, reply) => {
-    await authenticateAdmin(request, context);
+    const administrator = await authenticateAdmin(request, context);
+    checkScopes(administrator, scopesOfCaller(request.body));
     const explainer = context.explain.current;
     if (explainer === undefined) throw errors.feature_disabled();
     const { route, ...input } = request.body;

@@ -9,7 +9,14 @@ const maxValueChars = 200;
 const maxTotalChars = 4_096;
 
 /** Names of fields whose values are never recorded: applications keep credentials in metadata. */
-const secretName = /secret|token|password|passphrase|credential|private|api[_-]?key/i;
+const secretName =
+  /secret|token|passw|passphrase|passcode|credential|private|api[_-]?key|cookie|(?:^|[._-])(?:pass|pwd|pin|otp|auth|dsn|key)$/i;
+const secretKeyName = /[a-z]Key$/;
+
+const isSecretName = (name: string): boolean => secretName.test(name) || secretKeyName.test(name);
+
+/** A URL with a password, such as that of a database. */
+const urlWithPassword = /:\/\/[^\s/@]*:[^\s/@]*@/;
 /** Metadata may be nested as deeply as a request is; deeper objects are one value. */
 const maxDepth = 8;
 
@@ -39,7 +46,7 @@ export function describeChanges(fields: readonly FieldChange[]): {
     changed.push(name);
     const chars = Math.max(JSON.stringify(before).length, JSON.stringify(after).length);
     if (chars > maxValueChars || 2 * chars > left) continue;
-    if (secretName.test(path) || hasSecret(before) || hasSecret(after)) continue;
+    if (isSecretName(path) || hasSecret(before) || hasSecret(after)) continue;
     left -= 2 * chars;
     changes[name] = { old: before, new: after };
   }
@@ -79,10 +86,11 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a member of the value has the name of a secret. The value is short. */
+/** Whether the value contains a password, or a member with the name of a secret. It is short. */
 function hasSecret(value: Json): boolean {
+  if (typeof value === 'string') return urlWithPassword.test(value);
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, member]) => secretName.test(name) || hasSecret(member));
+  return Object.entries(value).some(([name, member]) => isSecretName(name) || hasSecret(member));
 }
 
 /** Absent, null and the empty text are the same. */

@@ -10,8 +10,8 @@ import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
+import { readAssurance } from '../sessions/assurance.ts';
 import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
-import type { AssuranceLevel } from '../sessions/store.ts';
 import { isBanned } from '../users/user.ts';
 import { type CallerIdentity, ownIssuer } from './caller.ts';
 import {
@@ -282,7 +282,7 @@ export class CallerIdentifier {
       plan: readPlan(mapping, values, storedPlan) ?? settings.extAuthzDefaultPlan,
       scope: read('scope'),
       audiences: claimAudiences(claims),
-      aal: isAssuranceLevel(claims.aal) ? claims.aal : 'aal1',
+      aal: readAssurance(claims),
       isAnonymous: isAnonymous || (userId === undefined && !isService),
       issuer: ownIssuer,
       claims: readAdded(mapping, values),
@@ -355,12 +355,6 @@ function claimedValues({ claims, orgId: id }: Pick<Token, 'claims' | 'orgId'>): 
 /** Claims were parsed from JSON, so an object in them is a JSON object. */
 function isJsonObject(claim: unknown): claim is JsonObject {
   return typeof claim === 'object' && claim !== null && !Array.isArray(claim);
-}
-
-const assuranceLevels: ReadonlySet<unknown> = new Set<AssuranceLevel>(['aal1', 'aal2', 'aal3']);
-
-function isAssuranceLevel(claim: unknown): claim is AssuranceLevel {
-  return assuranceLevels.has(claim);
 }
 
 /** Why a token was invalidated after it was issued. */

@@ -2,8 +2,9 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
 import { type AccessToken, signAccessToken } from '../sessions/access-token.ts';
+import { readAssurance } from '../sessions/assurance.ts';
 import type { SessionLimits } from '../sessions/expiry.ts';
-import type { ActiveOrganization } from '../sessions/store.ts';
+import type { ActiveOrganization, Session } from '../sessions/store.ts';
 import { checkActive } from '../sessions/usable.ts';
 import type { MemberCaller, OrganizationsContext } from './organizations.ts';
 
@@ -27,7 +28,19 @@ export async function switchByToken(
   await checkActive(context, caller, nowMs);
   const maxExpiresAt = lastUse(claims, context.settings);
   if (maxExpiresAt * 1000 <= nowMs) throw errors.session_expired();
-  return switchOrganization(context, { ...caller, maxExpiresAt }, metadata);
+  const session = asOfToken(caller.session, claims);
+  return switchOrganization(context, { ...caller, session, maxExpiresAt }, metadata);
+}
+
+/** The session as the token has it: a factor that was verified since does not raise the token. */
+function asOfToken(session: Session, claims: JwtClaims): Session {
+  const aal = readAssurance(claims);
+  const { iat } = claims;
+  if (session.aal <= aal) return session;
+  const methods = session.methods.filter(
+    ({ at }) => typeof iat === 'number' && at.getTime() < (iat + 1) * 1000,
+  );
+  return { ...session, aal, methods };
 }
 
 /** When the gateway stops accepting a token, in seconds since 1970: it checks inactivity, too. */

@@ -1,12 +1,24 @@
 import type { ErrorOccurrence } from '@tollgate/kit/errors';
 import { errors } from '../errors.ts';
+import type { JwtClaims } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
 import { isElapsed } from './expiry.ts';
 import type { SessionsContext } from './issue.ts';
-import type { Session } from './store.ts';
+import type { AssuranceLevel, Session } from './store.ts';
 
 export interface FactorOwner {
   readonly factors: readonly { readonly status: string }[];
+}
+
+const levels: ReadonlySet<unknown> = new Set<AssuranceLevel>(['aal1', 'aal2', 'aal3']);
+
+/** The level of an access token; the lowest without a valid one. */
+export function readAssurance({ aal }: JwtClaims): AssuranceLevel {
+  return isLevel(aal) ? aal : 'aal1';
+}
+
+function isLevel(claim: unknown): claim is AssuranceLevel {
+  return levels.has(claim);
 }
 
 type LevelOfSession = Pick<Session, 'aal'>;

@@ -162,7 +162,7 @@ t.test('callers without access, routes of a gateway and other policies are expla
   t.match(await explain(url, { as: `user:${randomUUID()}` }), {
     caller: { problem: 'user_not_found' },
   });
-  const created = await createKey(server, userId);
+  const created = await createKey(server, { owner: { user_id: userId } });
   for (const caller of [{ as: `key:${created.id}` }, { credential: created.key }])
     t.match(await explain('https://a.test/orders/1', caller), {
       caller: { key_id: created.id, user_id: userId },
@@ -180,8 +180,8 @@ t.test('callers without access, routes of a gateway and other policies are expla
   t.notOk(stored.last_used_at, 'no use is recorded');
 });
 
-async function createKey({ call }: AuthServer, userId: string) {
-  const body = { name: 'ci', owner: { user_id: userId } };
+async function createKey({ call }: AuthServer, fields: object) {
+  const body = { name: 'ci', ...fields };
   const { body: created } = await call('POST', '/admin/api-keys', { token: adminToken(), body });
   return { id: String(created.id), key: String(created.key) };
 }
@@ -198,6 +198,29 @@ t.test('only administrators may ask, and questions must be complete', async (t) 
     t.match(await ask(adminToken(), { ...question, ...wrong }), {
       body: { error_code: 'validation_failed' },
     });
+});
+
+t.test('an API key needs the scopes that the caller would need elsewhere', async (t) => {
+  const { server } = await startExplained(t);
+  const question = { method: 'GET', url: 'https://shop.test/orders' };
+  const ask = (key: string, body: object) =>
+    server.call('POST', '/admin/policies/explain', { token: key, body: { ...question, ...body } });
+  const reader = await createKey(server, { admin_scopes: ['policies:read'] });
+  t.match(await ask(reader.key, {}), { status: 200 });
+  for (const [caller, scope] of [
+    [{ credential: reader.key }, 'keys:verify'],
+    [{ as: `user:${randomUUID()}` }, 'users:read'],
+    [{ as: `key:${reader.id}` }, 'keys:write'],
+    [{ as: `client:${randomUUID()}` }, 'clients:write'],
+  ] as const) {
+    t.match(
+      await ask(reader.key, caller),
+      { status: 403, body: { error_code: 'insufficient_scope', msg: new RegExp(scope) } },
+      scope,
+    );
+    const both = await createKey(server, { admin_scopes: ['policies:read', scope] });
+    t.match(await ask(both.key, caller), { status: 200 }, scope);
+  }
 });
 
 t.test('the command prints the explanation of a running server', async (t) => {

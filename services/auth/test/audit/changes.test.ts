@@ -28,8 +28,15 @@ t.test('secrets have a name and no values', (t) => {
     'client_secret',
     'app_metadata.stripe_api_key',
     'user_metadata.accessToken',
+    ...['db_passwd', 'pwd', 'stripe_key', 'signingKey', 'auth', 'dsn', 'smtp.pass', 'otp'].map(
+      (member) => `metadata.${member}`,
+    ),
   ])
     t.same(describeChanges([{ name, before: 'a', after: 'b' }]), { changed: [name], changes: {} }, name);
+  for (const name of ['metadata.monkey', 'metadata.keyboard', 'metadata.author', 'metadata.shipping'])
+    t.match(describeChanges([{ name, before: 'a', after: 'b' }]), { changes: { [name]: { new: 'b' } } });
+  const database = 'postgres://ada:password@db/shop';
+  t.same(describeChanges([{ name: 'metadata.database', before: null, after: database }]).changes, {});
   t.end();
 });
 

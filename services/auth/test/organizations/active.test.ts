@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { decodeJwt } from 'jose';
+import postgres from 'postgres';
 import t from 'tap';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { startHookServer } from '../helpers/hook-server.ts';
@@ -27,6 +28,27 @@ t.test('an access token cannot be prolonged by switching organizations', async (
     status: 403,
     body: { error_code: 'bad_jwt' },
   });
+});
+
+t.test('a token does not get the assurance level that its session reached later', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const ada = await signUpAs(server, 'ada');
+  const { amr } = decodeJwt(ada.accessToken);
+  server.clock.advance(2000);
+  const sql = postgres(server.databaseUrl, { max: 1, connection: { search_path: 'auth' } });
+  t.teardown(() => sql.end());
+  await sql`update sessions set aal = 'aal2'`;
+  await sql`insert into mfa_amr_claims (id, session_id, created_at, updated_at, authentication_method)
+    select gen_random_uuid(), id, now() + interval '1 hour', now() + interval '1 hour', 'totp' from sessions`;
+  const answer = await server.call('POST', '/user/organization', {
+    token: ada.accessToken,
+    body: { id: null },
+  });
+  t.match(answer, { status: 200 });
+  t.strictSame(
+    { amr, aal: 'aal1' },
+    (({ amr, aal }) => ({ amr, aal }))(decodeJwt(String(answer.body.access_token))),
+  );
 });
 
 t.test('a token hook cannot prolong it either, and may shorten it', async (t) => {
