@@ -95,6 +95,40 @@ t.test('its AccessPolicy compiles, with the warning that the page explains', asy
   t.match(compiled, { ok: true, warnings: [{ reason: 'LimitsDoNotCoverAll' }] });
 });
 
+t.test('policies whose limits would not be counted end the installation', { skip }, async (t) => {
+  const render = (...args: string[]) =>
+    runHelm([...['template', 'tg', 'charts/tollgate', ...clusterArguments, policies], ...args]);
+  for (const [message, ...args] of [
+    [/ratelimit\.rules\.source=xds/, '--set=ratelimit.rules.source=files', '--set=ratelimit.rules.files.a=b'],
+    [/SVC_EXT_AUTHZ_RATE_LIMIT_TLS=true/, '--set=ratelimit.tls.existingSecret=tls'],
+    [/SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS/, '--set=ratelimit.enabled=false'],
+    [/auth\.policies\.xds\.address/, '--set=xds.enabled=false'],
+    [
+      /auth\.policies\.xds\.tls\.existingSecret=tg-xds-client/,
+      ...['--set=auth.certManager.enabled=true', '--set=auth.certManager.issuerRef.name=ca'],
+    ],
+  ] as const) {
+    const { code, stderr } = await render(...args);
+    t.not(code, 0, String(message));
+    t.match(stderr, message);
+  }
+  t.equal((await render()).code, 0);
+});
+
+t.test('the chart auth alone does not guess where the limiter is', { skip }, async (t) => {
+  const alone = [
+    'template',
+    'a',
+    'charts/auth',
+    ...clusterArguments,
+    '--values=charts/auth/ci/full-values.yaml',
+  ];
+  const { code, stderr } = await runHelm([...alone, '--set=settings.SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS=null']);
+  t.not(code, 0);
+  t.match(stderr, /settings\.SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS/);
+  t.match((await runHelm([...alone, '--set=policies.xds.address='])).stderr, /policies\.xds\.address/);
+});
+
 kubeSuite(t, 'an API server with the definitions of the gateways', async (t, kube) => {
   const compared = ['BackendTrafficPolicy', 'RequestAuthentication', 'EnvoyFilter'];
   await kube.apply(gatewayDefinitions(new Set([...kinds, ...compared])));
