@@ -10,7 +10,7 @@ const maxTotalChars = 4_096;
 
 /** Names of fields whose values are never recorded: applications keep credentials in metadata. */
 const secretName =
-  /secret|token|passw|passphrase|passcode|credential|private|api[_-]?key|cookie|(?:^|[._-])(?:pass|pwd|pin|otp|auth|dsn|key)$/i;
+  /secret|token|password|passwd|passphrase|passcode|credential|private|api[_-]?key|cookie|(?:^|[._-])(?:pass|pwd|pin|otp|auth|dsn|key)$/i;
 const secretKeyName = /[a-z]Key$/;
 
 const isSecretName = (name: string): boolean => secretName.test(name) || secretKeyName.test(name);
