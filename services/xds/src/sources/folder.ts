@@ -271,8 +271,11 @@ export class FolderContents {
       versions.set(object.id, this.#toVersion(object));
       yield;
     }
+    // A folder without objects since the start may be a volume that is not mounted.
+    const isMounted = this.#versions.size > 0 || versions.size > 0;
     this.#versions = versions;
     this.#policies = [...versions.values()].map(({ object }) => object).filter(isPolicy);
+    if (isMounted) this.#forgetMissing();
     const found = [...versions.values()].map(({ object, generation }): ConfigObject => {
       const stored = this.#stored.get(object.id);
       return { ...object, generation, ...(stored && { stored }) };
@@ -285,6 +288,11 @@ export class FolderContents {
       others: [...this.#files].flatMap(([source, file]) => (before.get(source) === file ? [] : file.others)),
       kept: kept.map(({ id }) => id),
     };
+  }
+
+  /** A stored version must not come back into force when its object is created again. */
+  #forgetMissing(): void {
+    for (const id of this.#stored.keys()) if (!this.#versions.has(id)) this.#stored.delete(id);
   }
 
   /**
