@@ -331,8 +331,8 @@ function readFolder(context: Context, settings: Settings): Environment {
   const lastValid =
     dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
   const source = new FolderSource(context, { folder, namespaces, lastValid, comparesStored });
-  const holdStore = new AllowFile(folder, context);
-  const policyHoldStore = new AllowFile(folder, context);
+  const holdStore = new AllowFile(context, folder, 'limits');
+  const policyHoldStore = new AllowFile(context, folder, 'policies');
   const environment = {
     ...{ source, policies: source.policies, statusComponents: [] },
     ...{ holdStore, policyHoldStore },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { HeldObject, HoldStore, StoredHold } from '../catalog/source.ts';
 
 /** Ignored by the source: names of manifests do not begin with a dot. */
-const fileName = '.allow-deletions';
+const fileNames = { limits: '.allow-deletions', policies: '.allow-policy-deletions' };
 
 const pollMs = 1_000;
 
@@ -18,8 +18,8 @@ export class AllowFile implements HoldStore {
   #onChange: (stored: StoredHold) => void = () => undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(folder: string, { nowMs }: { readonly nowMs: () => number }) {
-    this.#path = join(folder, fileName);
+  constructor({ nowMs }: { readonly nowMs: () => number }, folder: string, lets: keyof typeof fileNames) {
+    this.#path = join(folder, fileNames[lets]);
     this.#nowMs = nowMs;
   }
 

@@ -49,16 +49,25 @@ function makeFolder(t: Test) {
 t.test('policies stay when all of their files vanish, until an operator lets them go', async (t) => {
   const { manifests, start } = makeFolder(t);
   manifests.write('a.yaml', policyText('a'));
-  manifests.write('b.yaml', policyText('b'));
+  manifests.write('b.yaml', documents(policyText('b'), manifestText('limits')));
   const { next, lines, page } = await start({ XDS_DELETION_DELAY: '0s' });
   t.same(await next(), ['a', 'b']);
   rmSync(join(manifests.path, 'a.yaml'));
   rmSync(join(manifests.path, 'b.yaml'));
-  const held = await awaitUntil(() => lines.find(({ level }) => level === 'error'), { what: 'the hold' });
-  t.match(held, { reason: 'the source lists no policy any more', command: /touch .*\.allow-deletions/ });
-  t.match(await page(), /Deletions of policies are held back/);
+  const find = (message: string, noun: string) => {
+    const reason = `the source lists no ${noun} any more`;
+    const isFound = (line: Record<string, unknown>) =>
+      line.reason === reason && String(line['@message']).startsWith(message);
+    return awaitUntil(() => lines.find(isFound), { what: `${message}: ${reason}` });
+  };
+  t.match(await find('held', 'policy'), { command: /^touch .*\/\.allow-policy-deletions$/ });
+  t.match(await find('held', 'domain'), { command: /^touch .*\/\.allow-deletions$/ });
   manifests.write('.allow-deletions', '');
+  await find('let held deletions through', 'domain');
+  t.match(await page(), /Deletions of policies are held back/, 'these are allowed by a file of their own');
+  manifests.write('.allow-policy-deletions', '');
   t.same(await next(), []);
+  await find('let held deletions through', 'policy');
 });
 
 t.test('last valid versions of policies are in force after a restart', async (t) => {
@@ -85,6 +94,24 @@ t.test('last valid versions of policies are in force after a restart', async (t)
   const third = await start(env);
   t.same(await third.next(), ['a', 'b'], 'an unmounted folder at the start');
   await third.stop();
+});
+
+t.test('the stored version of a policy is forgotten when the policy is deleted', async (t) => {
+  const { manifests, data, start, untilStored } = makeFolder(t);
+  const env = { XDS_DATA_FOLDER: data, XDS_DELETION_DELAY: '0s' };
+  manifests.write('a.yaml', policyText('a'));
+  manifests.write('b.yaml', policyText('b'));
+  const first = await start(env);
+  t.same(await first.next(), ['a', 'b']);
+  await untilStored(2);
+  await first.stop();
+
+  const { next } = await start(env);
+  t.same(await next(), ['a', 'b']);
+  rmSync(join(manifests.path, 'a.yaml'));
+  t.same(await next(), ['b']);
+  manifests.write('a.yaml', policyText('a', ', unknown: 1'));
+  t.same(await next(), ['a denied', 'b']);
 });
 
 t.test('no policies are sent while a file is broken since the start', async (t) => {
