@@ -22,6 +22,16 @@ export interface ResourceSet {
   readonly resources: readonly Uint8Array[];
 }
 
+/** An ACK, or a NACK. */
+export interface DiscoveryAnswer {
+  /** The active one; empty if there is none. */
+  readonly version: string;
+  /** That of the response. */
+  readonly nonce: string;
+  /** Why the response is rejected; undefined if it is accepted. */
+  readonly problem?: string;
+}
+
 /** A response, or the reason to reject it. */
 type DecodedResponse =
   | { readonly ok: true; readonly set: ResourceSet }
@@ -54,25 +64,16 @@ export class DiscoveryMessages {
     return this.#encode({ node: this.#nodeWith({}) });
   }
 
-  /** Accepts the response with that nonce: its version is active. */
-  ack(version: string, nonce: string): Uint8Array {
-    return this.#encode({ versionInfo: version, responseNonce: nonce });
-  }
-
   /**
-   * Repeats an ACK, with more metadata of the node. Servers that do not know the metadata see an
-   * ACK without a change.
+   * Accepts or rejects a response. With metadata of the node it is a repeated answer: servers that
+   * do not know the metadata see one without a change.
    */
-  report({ version, nonce }: Pick<ResourceSet, 'version' | 'nonce'>, metadata: JsonObject): Uint8Array {
-    return this.#encode({ versionInfo: version, responseNonce: nonce, node: this.#nodeWith(metadata) });
-  }
-
-  /** Rejects the response with that nonce; `version` is the active one, or empty. */
-  nack(version: string, nonce: string, message: string): Uint8Array {
+  answer({ version, nonce, problem }: DiscoveryAnswer, metadata?: JsonObject): Uint8Array {
     return this.#encode({
       versionInfo: version,
       responseNonce: nonce,
-      errorDetail: { code: invalidArgument, message },
+      ...(problem !== undefined && { errorDetail: { code: invalidArgument, message: problem } }),
+      ...(metadata && { node: this.#nodeWith(metadata) }),
     });
   }
 

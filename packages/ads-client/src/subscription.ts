@@ -2,11 +2,18 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
-import type { DiscoveryMessages, ResourceSet } from './messages.ts';
+import type { DiscoveryAnswer, DiscoveryMessages, ResourceSet } from './messages.ts';
 
-export type ApplyResult = { readonly ok: true } | { readonly ok: false; readonly problem: string };
+export type ApplyResult =
+  | { readonly ok: true }
+  | {
+      readonly ok: false;
+      readonly problem: string;
+      /** The rest of the set is in force, and reports are about it. */
+      readonly isInForce?: true;
+    };
 
-/** Metadata of the node that a repeated ACK adds. */
+/** Metadata of the node that a repeated ACK or NACK adds. */
 export interface NodeReport {
   readonly metadata: JsonObject;
   /** Called when the report is sent; otherwise it is collected again. */
@@ -59,15 +66,15 @@ export class Subscription {
   /** Undefined until a first set is accepted. */
   #activeVersion: string | undefined;
   #rejectedVersion: string | undefined;
-  /** The last response of the stream, if it was accepted. */
-  #acknowledged: Pick<ResourceSet, 'version' | 'nonce'> | undefined;
+  /** The answer to the last response of the stream, if that set is in force. */
+  #answer: DiscoveryAnswer | undefined;
 
   constructor(options: SubscriptionOptions) {
     this.#options = options;
   }
 
   startStream(): void {
-    this.#acknowledged = undefined;
+    this.#answer = undefined;
     this.#options.subscriber.onStream?.();
   }
 
@@ -82,20 +89,20 @@ export class Subscription {
     const { version, nonce } = decoded.ok ? decoded.set : decoded;
     if (version === this.#rejectedVersion) await sleep(repeatedRejectionDelayMs, { signal });
     const result = decoded.ok ? await subscriber.apply(decoded.set, signal) : decoded;
-    return result.ok ? this.#accept(version, nonce) : this.#reject(version, nonce, result.problem);
+    return result.ok ? this.#accept(version, nonce) : this.#reject(version, nonce, result);
   }
 
   /** The request with a report; undefined when there is nothing to report. Never rejects. */
   async report(): Promise<Uint8Array | undefined> {
     const { subscriber, messages, signal, logger } = this.#options;
-    const acknowledged = this.#acknowledged;
-    if (acknowledged === undefined) return undefined;
+    const answer = this.#answer;
+    if (answer === undefined) return undefined;
     try {
       const report = await subscriber.collectReport?.(signal);
       // Another response has arrived meanwhile: the server would ignore the nonce.
-      if (report === undefined || this.#acknowledged !== acknowledged) return undefined;
+      if (report === undefined || this.#answer !== answer) return undefined;
       report.sent();
-      return messages.report(acknowledged, report.metadata);
+      return messages.answer(answer, report.metadata);
     } catch (error) {
       logger.debug({ reason: getErrorMessage(error) }, 'did not report to the management server');
       return undefined;
@@ -105,22 +112,27 @@ export class Subscription {
   #accept(version: string, nonce: string): Uint8Array {
     const { subscriber, messages, onAccepted } = this.#options;
     this.#activeVersion = version;
-    this.#acknowledged = { version, nonce };
+    this.#answer = { version, nonce };
     this.#rejectedVersion = undefined;
     subscriber.onAnswer(true);
     onAccepted();
-    return messages.ack(version, nonce);
+    return messages.answer(this.#answer);
   }
 
-  #reject(version: string, nonce: string, problem: string): Uint8Array {
+  #reject(
+    version: string,
+    nonce: string,
+    { problem, isInForce }: Pick<Extract<ApplyResult, { ok: false }>, 'problem' | 'isInForce'>,
+  ): Uint8Array {
     const { subscriber, messages, logger, server } = this.#options;
     this.#rejectedVersion = version;
-    this.#acknowledged = undefined;
     subscriber.onAnswer(false);
     const kept = this.#activeVersion ?? '';
     const message = truncate(problem);
     logger.error({ server, version, kept, problem: message }, 'configuration rejected');
-    return messages.nack(kept, nonce, message);
+    const answer = { version: kept, nonce, problem: message };
+    this.#answer = isInForce ? answer : undefined;
+    return messages.answer(answer);
   }
 }
 

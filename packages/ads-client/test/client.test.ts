@@ -71,6 +71,23 @@ t.test('a report is in the metadata of a repeated ACK, and only while an ACK was
   });
 });
 
+t.test('a report repeats a NACK if the rest of the set is in force', async (t) => {
+  const server = await startAdsServer(t);
+  const reports: string[] = [];
+  const client = followServer(t, server.url, { reports, reportIntervalMs: 20 });
+  server.send(textsResponse('v1', 'a'));
+  await server.answerTo('v1');
+  server.send(textsResponse('v2', 'partly bad', 'b'));
+  const nack = await server.answerTo('v2');
+  t.match(nack, { versionInfo: 'v1', errorDetail: { code: 3, message: 'partly bad is rejected' } });
+  await client.inForce('b');
+  reports.push('news');
+  const seen = () => server.requests.filter(({ node }) => node?.metadata?.text !== undefined);
+  await awaitUntil(() => seen().length === 1, { what: 'a report' });
+  const { versionInfo, responseNonce, errorDetail } = nack;
+  t.match(seen()[0], { versionInfo, responseNonce, errorDetail, node: { metadata: { text: 'news' } } });
+});
+
 t.test('undecodable responses and other types are rejected, and nothing is applied', async (t) => {
   const server = await startAdsServer(t);
   const client = followServer(t, server.url);

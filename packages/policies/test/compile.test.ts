@@ -1,5 +1,11 @@
 import t from 'tap';
-import { compileProblems, compileValid, compileWarnings } from './helpers/policies.ts';
+import {
+  compileProblems,
+  compileValid,
+  compileWarnings,
+  manifestText,
+  readProblems,
+} from './helpers/policies.ts';
 import { segmentsOf, toRequest } from './helpers/routes.ts';
 
 const authenticated = { type: 'Authenticated', assurance: 'aal1', anonymousUsers: false };
@@ -244,4 +250,36 @@ t.test('defaults and overrides are for Gateways, once, with unique names of limi
       'shop/orders: spec.overrides.limits[0].only: has no effect: overrides hold for every request',
     ],
   );
+});
+
+/** Rules with 64 matches each, all of the same depth. */
+function manyRules(count: number): string {
+  const matches = (rule: number) =>
+    Array.from({ length: 64 }, (_, index) => `{ path: { value: /v1/a/${rule}/${index} } }`).join(', ');
+  return Array.from({ length: count / 64 }, (_, rule) => `    - { matches: [${matches(rule)}] }`).join('\n');
+}
+
+t.test('all rules together have a bounded number of matches', async (t) => {
+  const spec = (count: number) => `  hosts: [a.test]\n  rules:\n${manyRules(count)}`;
+  t.same(compileProblems(spec(1_024)), []);
+  t.same(readProblems(manifestText(spec(1_088))), [
+    '6:3 a.yaml: spec.rules: must have at most 1024 matches together, not 1088: use several policies, or a path prefix',
+  ]);
+});
+
+t.test('a match never matches if an earlier one is for all of its paths', async (t) => {
+  const path = (type: string, value: string) => `{ path: { type: ${type}, value: ${value} } }`;
+  const isReported = (...paths: readonly string[]) =>
+    compileProblems(`  hosts: [a.test]\n  rules: [{ matches: [${paths.join(', ')}] }]`).length > 0;
+  const [exact, prefix] = [path('Exact', '/a'), path('PathPrefix', '/a')];
+  for (const covered of [exact, prefix, path('Exact', '/a/'), path('PathPrefix', '/a/b/c')])
+    t.ok(isReported(prefix, covered), covered);
+  t.ok(isReported(exact, exact));
+  t.ok(isReported(path('PathPrefix', '/'), path('RegularExpression', '/x.*')));
+  for (const other of [prefix, path('Exact', '/a/'), path('Exact', '/a/b'), path('PathPrefix', '/b')])
+    t.notOk(isReported(exact, other), other);
+  t.notOk(isReported(prefix, path('PathPrefix', '/ab')), 'another segment');
+  t.notOk(isReported(path('PathPrefix', '/a/b'), prefix));
+  t.notOk(isReported(prefix, path('RegularExpression', '/a/.*')), 'not decided');
+  t.notOk(isReported(prefix.replace(' }', ' }, methods: [GET]'), exact), 'a condition');
 });

@@ -318,3 +318,16 @@ t.test('a match of the header Host compares the host of the request', async (t) 
   t.same(find({ host: 'b.test', headers: { host: 'a.test:8080' } }), ['shop/b']);
   t.same(find({ host: '' }), ['fallback']);
 });
+
+t.test('the host does not tell listeners with TLS apart', async (t) => {
+  const at = (listener: string) => ({ gateways: [`infra/main:443/${listener}`] });
+  const find = finder(
+    [named('shop/every'), named('shop/one')],
+    [
+      route('every', [{ policy: 'shop/every', ...at('every') }]),
+      route('one', [{ policy: 'shop/one', hosts: ['a.test'], ...at('one') }]),
+    ],
+  );
+  t.same(find({ host: 'a.test' }), ['shop/every', 'shop/one'], 'a connection may be for another name');
+  t.same(find({ host: 'b.test' }), ['shop/every']);
+});

@@ -10,7 +10,10 @@ import type { ResourceSubscriber } from '../../src/subscription.ts';
 
 export const typeUrl = `type.googleapis.com/${StringValueSchema.typeName}`;
 
-/** A response whose resources are texts. A subscriber rejects the text `bad`. */
+/**
+ * A response whose resources are texts. A subscriber rejects the text `bad`, and `partly bad`
+ * without the other texts of the set.
+ */
 export function textsResponse(version: string, ...texts: readonly string[]): TestResponse {
   const resources = texts.map((value) => anyPack(StringValueSchema, create(StringValueSchema, { value })));
   return { versionInfo: version, typeUrl, resources };
@@ -79,8 +82,9 @@ export function followServer(
         const texts = resources.map((bytes) => fromBinary(StringValueSchema, bytes).value);
         const bad = texts.find((text) => text.startsWith('bad'));
         if (bad !== undefined) return { ok: false, problem: `${bad} is rejected` };
-        sets.push(texts);
-        return { ok: true };
+        const isPartly = texts[0] === 'partly bad';
+        sets.push(isPartly ? texts.slice(1) : texts);
+        return isPartly ? { ok: false, problem: 'partly bad is rejected', isInForce: true } : { ok: true };
       } catch (error) {
         return { ok: false, problem: getErrorMessage(error) };
       }

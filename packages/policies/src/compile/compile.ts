@@ -1,7 +1,7 @@
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { AccessSpec, LimitSpec, PolicyResource, PolicySpec, RuleSpec } from '../definition/spec.ts';
 import { PathIndex } from '../match/path-index.ts';
-import { coversPattern } from '../match/path-pattern.ts';
+import { PatternTree } from '../match/pattern-tree.ts';
 import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } from '../match/request-match.ts';
 import { type Access, authenticated, compileAccess } from './access.ts';
 import { findUncovered } from './coverage.ts';
@@ -168,11 +168,11 @@ function knownLimits(limits: readonly LimitSpec[]): string {
 
 /** A match that never matches is a mistake. */
 function reportUnreachable(rules: readonly CompiledRule[], report: Report): void {
-  const earlier: { readonly field: string; readonly match: CompiledMatch }[] = [];
+  const earlier = new PatternTree();
   for (const { field, match } of rules.flatMap(({ matches }) => matches)) {
-    const covering = earlier.find((other) => coversPattern(other.match.pattern, match.pattern));
-    if (covering !== undefined) report(field, `never matches: ${covering.field} matches all of its requests`);
-    else if (match.condition === undefined) earlier.push({ field, match });
+    const covering = earlier.findCovering(match.pattern);
+    if (covering !== undefined) report(field, `never matches: ${covering} matches all of its requests`);
+    else if (match.condition === undefined) earlier.add(match.pattern, field);
   }
 }
 

@@ -53,6 +53,8 @@ interface PartsRow extends Row {
   readonly kind: 'parts';
   readonly fields: Fields;
   readonly maxItems: number;
+  /** Bound of the items of one of its lists in all parts together. */
+  readonly total?: { readonly field: string; readonly maxItems: number };
 }
 
 /** Parts by a name that the object chooses. */
@@ -129,7 +131,7 @@ const objectNameBounds: TextBounds = {
 };
 
 /** Bounds of Gateway API. */
-const matchBounds = { pathLength: 1024, valueLength: 4096, matches: 64, values: 16 } as const;
+const matchBounds = { pathLength: 1024, valueLength: 4096, matches: 64, values: 16, total: 1024 } as const;
 
 /** The limiter counts as many per request at most. */
 const maxLimits = 16;
@@ -370,7 +372,8 @@ export const specFields = {
     kind: 'parts',
     fields: ruleFields,
     maxItems: 256,
-    description: 'Parts of the target, of which the first that matches applies.',
+    total: { field: 'matches', maxItems: matchBounds.total },
+    description: `Parts of the target, of which the first that matches applies. All together have at most ${matchBounds.total} matches.`,
   },
   limits: { ...limitsPart, description: 'How much each caller may call.' },
   defaults: {

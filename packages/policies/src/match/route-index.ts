@@ -16,7 +16,7 @@ export interface RouteRule {
   readonly policy: string;
   /** Names of policies whose overrides hold in addition. */
   readonly overrides: readonly string[];
-  /** Gateways, each with a port, that have this rule. */
+  /** Gateways, each with a port, and with a listener if that has TLS, that have this rule. */
   readonly gateways: readonly string[];
 }
 

@@ -55,6 +55,7 @@ function readField(mapping: Mapping, name: string, field: Field): unknown {
       return part && readPart(part, field.fields);
     }
     case 'parts':
+      if (isOverTotal(mapping, name, field.total)) return undefined;
       return readItems(mapping, name, field, (value, path) => readNested(mapping, path, { value, ...field }));
     case 'parts by name':
       return readByName(mapping, name, field);
@@ -64,6 +65,8 @@ function readField(mapping: Mapping, name: string, field: Field): unknown {
       );
   }
 }
+
+type PartsField = Extract<Field, { readonly kind: 'parts' }>;
 
 /** Entries of a descriptor; each is a level of the rules of a limiter. */
 const maxAttributes = 4;
@@ -83,6 +86,17 @@ function readItemText(
   { value, bounds }: { readonly value: unknown; readonly bounds: TextBounds },
 ): string | undefined {
   return textField({ read, field: '', values: { [path]: value } }, path, bounds);
+}
+
+function isOverTotal(mapping: Mapping, name: string, total: PartsField['total']): boolean {
+  const parts = mapping.values[name];
+  if (total === undefined || !Array.isArray(parts)) return false;
+  const lists = parts.map((part: unknown) => (isMapping(part) ? part[total.field] : undefined));
+  const count = lists.reduce<number>((sum, list) => sum + (Array.isArray(list) ? list.length : 0), 0);
+  if (count <= total.maxItems) return false;
+  const message = `must have at most ${total.maxItems} ${total.field} together, not ${count}: use several policies, or a path prefix`;
+  report(mapping.read, fieldPath(mapping, name), message);
+  return true;
 }
 
 interface ItemsOptions {

@@ -88,33 +88,68 @@ type NamespaceResult =
   | { readonly ok: false; readonly problem: string };
 
 function* compileNamespace(bytes: Uint8Array, before: PolicySet): Steps<NamespaceResult> {
-  const policies: [string, NamedPolicy][] = [];
+  const policies: (readonly [key: string, policy: NamedPolicy])[] = [];
   const routes: [string, Route][] = [];
   const rejected: RejectedPolicy[] = [];
-  try {
-    const { name: namespace, ...config } = fromBinary(AccessConfigSchema, bytes);
-    for (const policy of config.policies) {
-      const key = policyKey(namespace, policy);
-      const known = before.policies.get(key);
-      const result =
-        known === undefined ? compileOne(namespace, policy) : { ok: true as const, named: known };
-      if (result.ok) policies.push([key, result.named]);
-      else {
-        rejected.push(result);
-        for (const [kept, named] of replaceRejected(namespace, policy, before)) policies.push([kept, named]);
-      }
-      yield;
+  const decoded = decode(bytes);
+  if (!decoded.ok) return decoded;
+  const { name: namespace, ...config } = decoded.config;
+  for (const policy of config.policies) {
+    const key = policyKey(namespace, policy);
+    const result = findOrCompile(key, namespace, { policy, before });
+    if (result.ok) policies.push([key, result.named]);
+    else {
+      rejected.push(result);
+      policies.push(...replaceRejected(namespace, policy, before));
     }
-    for (const route of config.routes) {
-      const key = routeKey(namespace, route);
-      routes.push([key, before.routes.get(key) ?? compileRoute(namespace, route)]);
-      yield;
-    }
-  } catch (error) {
-    return { ok: false, problem: getErrorMessage(error) };
+    yield;
+  }
+  for (const route of config.routes) {
+    const key = routeKey(namespace, route);
+    routes.push([key, findOrCompileRoute(key, namespace, { route, before })]);
+    yield;
   }
   return { ok: true, compiled: { policies, routes }, rejected };
 }
+
+function decode(bytes: Uint8Array) {
+  try {
+    return { ok: true as const, config: fromBinary(AccessConfigSchema, bytes) };
+  } catch (error) {
+    return { ok: false as const, problem: getErrorMessage(error) };
+  }
+}
+
+/** An exception about one policy must not keep others from coming into force. */
+function findOrCompile(
+  key: string,
+  namespace: string,
+  { policy, before }: { readonly policy: AccessPolicy; readonly before: PolicySet },
+): PolicyResult {
+  try {
+    const known = before.policies.get(key);
+    return known === undefined ? compileOne(namespace, policy) : { ok: true, named: known };
+  } catch (error) {
+    return { ok: false, problems: [`${namespace}/${policy.name}: ${getErrorMessage(error)}`] };
+  }
+}
+
+/** After an exception, it is unknown which requests the route takes. */
+function findOrCompileRoute(
+  key: string,
+  namespace: string,
+  { route, before }: { readonly route: RouteMessage; readonly before: PolicySet },
+): Route {
+  try {
+    return before.routes.get(key) ?? compileRoute(namespace, route);
+  } catch {
+    const rules = route.rules.map((rule) => ({ ...rule, matches: [unknownMatch] }));
+    return compileRoute(namespace, { ...route, rules });
+  }
+}
+
+/** No JSON. */
+const unknownMatch = '?';
 
 /** Finds what replaces a policy that is not understood, by key. */
 function replaceRejected(

@@ -150,7 +150,7 @@ class PolicySubscriber implements ResourceSubscriber {
     logger.info({ version, ...counts }, 'access policies in force');
     // The others are in force nevertheless. The server has to see which ones are not.
     const problem = rejected.flatMap(({ problems }) => problems).join('\n');
-    return rejected.length === 0 ? { ok: true } : { ok: false, problem };
+    return rejected.length === 0 ? { ok: true } : { ok: false, problem, isInForce: true };
   }
 
   onStream(): void {

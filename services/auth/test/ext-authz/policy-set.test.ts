@@ -1,10 +1,12 @@
+import { runSteps } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fetchText } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
+import { compileSet, emptySet } from '../../src/ext-authz/policy-set.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
-import { startPolicyServer } from '../helpers/policy-server.ts';
+import { encodeConfig, httpRoute, startPolicyServer } from '../helpers/policy-server.ts';
 
 const open = (host: string, more: object = {}) => ({ hosts: [host], access: { type: 'Public' }, ...more });
 
@@ -73,4 +75,43 @@ t.test('a policy that was never understood denies its hosts', async (t) => {
   const { check, until } = await startChecks(t, { name: 'shop', policies });
   await until('b.test', 'allowed');
   t.equal(await check('a.test'), '503 policy_invalid');
+});
+
+/** A map that fails for keys with a text. */
+class FailingMap<Value> extends Map<string, Value> {
+  override get(key: string): Value | undefined {
+    if (key.includes('broken')) throw new Error('out of order');
+    return super.get(key);
+  }
+}
+
+t.test('an exception about one policy or route does not reject the others', async (t) => {
+  const config = encodeConfig({
+    name: 'shop',
+    policies: { a: open('a.test'), broken: open('broken.test') },
+    routes: [httpRoute('a', [{}]), httpRoute('broken', [{}])],
+  });
+  const before = { ...emptySet, policies: new FailingMap<never>(), routes: new FailingMap<never>() };
+  const result = runSteps(compileSet([config], before));
+  if (!result.ok) throw new Error(result.problem);
+  t.same(result.rejected, [{ ok: false, problems: ['shop/broken: out of order'] }]);
+  const { policies, routes } = result.set;
+  t.same(
+    [...policies.values()].map(({ hosts, policy }) => [hosts, policy.fallback.access.type]),
+    [
+      [['a.test'], 'Public'],
+      [['broken.test'], 'Invalid'],
+    ],
+  );
+  t.same(
+    [...routes.values()].map(({ name, rules }) => [name, rules[0]?.matches[0]?.uncertain]),
+    [
+      ['a', false],
+      ['broken', true],
+    ],
+  );
+  t.match(runSteps(compileSet([Uint8Array.of(0x0a, 9)], emptySet)), {
+    ok: false,
+    problem: /^resource 0 cannot be decoded: /,
+  });
 });

@@ -22,7 +22,7 @@ t.test('each policy is reported once on a stream, in bounded reports', async (t)
   t.same(seen.collect(), ['shop/p1', 'shop/p2'], 'a new stream gets the policies in force');
 });
 
-t.test('policies that checks had are reported with the last ACK', async (t) => {
+t.test('policies that checks had are reported with the last ACK or NACK', async (t) => {
   const hosts = (host: string) => ({ hosts: [host] });
   const shop = { name: 'shop', policies: { a: hosts('a.test'), b: hosts('b.test') } };
   const server = await startPolicyServer(t, shop);
@@ -59,4 +59,13 @@ t.test('policies that checks had are reported with the last ACK', async (t) => {
     { names: ['shop/a'], responseNonce: '1-1' },
     { names: ['shop/b'], responseNonce: '1-1' },
   ]);
+
+  const problem = await server.reject({
+    ...{ name: 'shop', policies: { a: hosts('a.test'), c: hosts('c.test'), d: {} } },
+  });
+  source.see('shop/c');
+  await reported(3);
+  const last = server.requests.at(-1);
+  t.same(reports()[2], { names: ['shop/c'], responseNonce: '2-1' });
+  t.match(last, { versionInfo: '1', errorDetail: { message: problem } }, 'a repeated NACK is still a NACK');
 });

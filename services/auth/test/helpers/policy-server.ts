@@ -38,7 +38,7 @@ export async function startPolicyServer(t: Test, ...first: readonly Config[]): P
   let version = 0;
   const send = (configs: readonly Config[]): string => {
     version += 1;
-    const resources = configs.map((config) => ({ typeUrl, value: encode(config) }));
+    const resources = configs.map((config) => ({ typeUrl, value: encodeConfig(config) }));
     ads.send({ versionInfo: String(version), typeUrl, resources });
     return String(version);
   };
@@ -53,7 +53,8 @@ export async function startPolicyServer(t: Test, ...first: readonly Config[]): P
   };
 }
 
-function encode({ name, policies, routes = [] }: Config): Uint8Array {
+/** The message of a namespace. */
+export function encodeConfig({ name, policies, routes = [] }: Config): Uint8Array {
   const list = Object.entries(policies).map(([policy, spec]) => ({
     ...{ name: policy, spec: spec === undefined ? '' : JSON.stringify(spec) },
   }));
