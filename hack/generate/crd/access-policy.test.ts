@@ -79,6 +79,13 @@ const invalid: Readonly<Record<string, readonly [spec: object, message: RegExp]>
     { targetRefs: [route], overrides: { access: { type: 'Denied' } } },
     /defaults and overrides are for policies whose targetRefs are Gateways/,
   ],
+  'rules with too many matches': [
+    {
+      hosts,
+      rules: Array.from({ length: 17 }, () => ({ matches: Array.from({ length: 64 }, () => match) })),
+    },
+    /all rules together have at most 1024 matches/,
+  ],
   'host with a port': [{ hosts: ['api.example.com:443'] }, /spec\.hosts\[0\]: Invalid value/],
 };
 

@@ -6,12 +6,18 @@ import { flagSchema, type JsonSchema, keepUnknown, mapList, textSchema } from '.
 
 type Rule = NonNullable<JsonSchema['x-kubernetes-validations']>[number];
 
+const { total } = specFields.rules;
+
 /** The bounds of the lists bound the cost of comparing them. */
 const specRules: readonly Rule[] = [
   { rule: 'has(self.targetRefs) != has(self.hosts)', message: 'set exactly one of targetRefs and hosts' },
   {
     rule: '!has(self.rules) || self.rules.all(r, !has(r.limits) || r.limits.all(n, (has(self.limits) && self.limits.exists(l, l.name == n)) || (has(self.defaults) && has(self.defaults.limits) && self.defaults.limits.exists(l, l.name == n))))',
     message: 'limits of a rule must be names of limits of this object',
+  },
+  {
+    rule: `!has(self.rules) || self.rules.map(r, r.${total.field}.size()).sum() <= ${total.maxItems}`,
+    message: `all rules together have at most ${total.maxItems} ${total.field}`,
   },
   {
     rule: "!(has(self.defaults) || has(self.overrides)) || (has(self.targetRefs) && self.targetRefs.all(t, t.kind == 'Gateway'))",

@@ -175,7 +175,9 @@ export declare type RouteRule = Message<"tollgate.policy.v1.RouteRule"> & {
   /**
    * Each a Gateway and a port of it, such as `infra/main:443`: requests that arrive there are told
    * apart by host, and requests that arrive elsewhere are not. If an auth server cannot tell at
-   * which of several a request arrived, the policies of all must allow it.
+   * which of several a request arrived, the policies of all must allow it. At a port with TLS the
+   * listener is added, such as `infra/main:443/shop`: a gateway chooses it by the server name of the
+   * connection, which may differ from the host of a request.
    *
    * @generated from field: repeated string gateways = 6;
    */
