@@ -139,7 +139,9 @@ function skipUnknown(reader: MessageReader, tag: number, end: number, wanted: nu
   // a damaged message may have changed.
   const field = tag >>> 3;
   if (field === wanted >>> 3 || field === tags.attributes.contextExtensions >>> 3) reader.failed = true;
-  if (wanted === tags.attributes.request && field === tags.attributes.source >>> 3) reader.failed = true;
+  const { request, routeMetadata, source } = tags.attributes;
+  if ((wanted === request || wanted === routeMetadata) && field === source >>> 3) reader.failed = true;
+  if (field === routeMetadata >>> 3 && tag !== routeMetadata) reader.failed = true;
   reader.skipField(tag, end);
 }
 

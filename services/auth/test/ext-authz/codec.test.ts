@@ -232,6 +232,11 @@ t.test('a known field with another wire type is left to the definition', async (
   const source = [10, 9, 10, 7, 10, 5, ...socketAddress];
   const get = [34, 7, 18, 5, 18, 3, 71, 69, 84];
   t.equal(readCheckRequest(Uint8Array.from([10, source.length + get.length, ...source, ...get])), undefined);
+  const routeMetadata = [0x6d, 1, 2, 3, 4];
+  const attributes = [...get, ...routeMetadata];
+  t.equal(readCheckRequest(Uint8Array.from([10, attributes.length, ...attributes])), undefined);
+  const late = [...get, 0x6a, 0, ...source];
+  t.equal(readCheckRequest(Uint8Array.from([10, late.length, ...late]), wanted), undefined, 'a late source');
 });
 
 t.test('allowed requests have the response of the definition, byte for byte', async (t) => {
