@@ -26,7 +26,7 @@ export interface ResourceSet {
 export interface DiscoveryAnswer {
   /** The active one; empty if there is none. */
   readonly version: string;
-  /** That of the response. */
+  /** Nonce of the response. */
   readonly nonce: string;
   /** Why the response is rejected; undefined if it is accepted. */
   readonly problem?: string;
