@@ -66,7 +66,12 @@ export class GatewayTargets implements TargetResolver {
     const { gateways } = this.#parents;
     const known = yield* this.#readRoutes(this.#parents);
     this.#known = known;
-    const targets = new PolicyTargets(policies, (target) => exists(target, gateways, known));
+    const targets = new PolicyTargets(
+      policies,
+      (target) => exists(target, gateways, known),
+      ({ kind, namespace, name }) =>
+        kind === 'Gateway' || known.get(`${kind}/${namespace}/${name}`)?.attachments.length !== 0,
+    );
     const byNamespace = new Map<string, Route[]>();
     const add = (namespace: string, route: Route) => {
       const routes = byNamespace.get(namespace);

@@ -13,6 +13,7 @@ export interface Listener {
   /** Undefined for every host. */
   readonly hostname: string | undefined;
   readonly port: number;
+  readonly hasTls: boolean;
   readonly kinds: ReadonlySet<string>;
   /** Namespaces whose routes it accepts. */
   readonly from: 'All' | 'Same' | 'None' | LabelSelector;
@@ -80,7 +81,7 @@ export function readGateway(object: KubeObject): Gateway {
   };
 }
 
-function readListener({ name, hostname, port, allowedRoutes }: Values): Listener {
+function readListener({ name, hostname, port, protocol, allowedRoutes }: Values): Listener {
   const { kinds, namespaces } = toValues(allowedRoutes);
   const listed = toList(kinds)
     .filter(({ group = gatewayGroup }) => group === gatewayGroup)
@@ -89,6 +90,7 @@ function readListener({ name, hostname, port, allowedRoutes }: Values): Listener
     name: toText(name) ?? '',
     hostname: toText(hostname)?.toLowerCase(),
     port: toPort(port) ?? 0,
+    hasTls: protocol !== 'HTTP',
     kinds: new Set(toList(kinds).length === 0 ? routeKinds : listed),
     from: readFrom(toValues(namespaces)),
   };

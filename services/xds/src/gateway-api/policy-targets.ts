@@ -29,14 +29,18 @@ export class PolicyTargets {
   /** Problems by `namespace/name` of the policy. */
   readonly problems = new Map<string, PolicyFinding[]>();
 
-  /** `exists` tells whether a cluster has a target; of a section, also the object must exist. */
-  constructor(policies: readonly TargetedPolicy[], exists: (target: Target) => boolean) {
+  /** `exists` and `isAttached` tell whether the cluster has a target, and a listener takes it. */
+  constructor(
+    policies: readonly TargetedPolicy[],
+    exists: (target: Target) => boolean,
+    isAttached: (target: Target) => boolean,
+  ) {
     const order = policies.toSorted(
       ({ object: a }, { object: b }) => a.createdMs - b.createdMs || compareText(a.id, b.id),
     );
     for (const policy of order)
       for (const [index, target] of readTargets(policy).entries())
-        this.#add(policy, { index, target, exists });
+        this.#add(policy, { index, target, exists, isAttached });
   }
 
   /** `namespace/name` of the policy of a target. */
@@ -44,15 +48,20 @@ export class PolicyTargets {
     return this.#owners.get(keyOf(target))?.object.id;
   }
 
-  /** Returns the policies of these targets that have overrides. */
+  /**
+   * Returns the policies of these targets that have overrides, or may have had them: one that was
+   * never valid denies what a policy of a route could loosen.
+   */
   findOverrides(targets: readonly Target[]): string[] {
     return targets.flatMap((target) => {
       const policy = this.#owners.get(keyOf(target));
-      return policy?.resource?.spec.overrides === undefined ? [] : policy.object.id;
+      if (policy === undefined) return [];
+      const { resource } = policy;
+      return resource !== undefined && resource.spec.overrides === undefined ? [] : policy.object.id;
     });
   }
 
-  #add(policy: TargetedPolicy, { index, target, exists }: Placed): void {
+  #add(policy: TargetedPolicy, { index, target, exists, isAttached }: Placed): void {
     const key = keyOf(target);
     const owner = this.#owners.get(key);
     if (owner === undefined) this.#owners.set(key, policy);
@@ -66,6 +75,10 @@ export class PolicyTargets {
       const message = `${kind} ${name} has no ${part} of this name`;
       const finding = { field: `${field}.sectionName`, message };
       this.#report(policy, toFinding(policy.object, finding, 'TargetNotFound'));
+    }
+    if (exists(target) && !isAttached(target)) {
+      const message = `no Gateway that the xDS server reads accepts ${kind} ${name}, so its requests are denied or have the default access`;
+      this.#report(policy, toFinding(policy.object, { field, message }, 'TargetNotFound'));
     }
     if (owner === undefined || owner === policy) return;
     const section = sectionName === undefined ? '' : ` (${sectionName})`;
@@ -84,6 +97,8 @@ interface Placed {
   readonly index: number;
   readonly target: Target;
   readonly exists: (target: Target) => boolean;
+  /** Whether a listener accepts the route. */
+  readonly isAttached: (target: Target) => boolean;
 }
 
 /** Targets of a version that is in force, else of the manifest, which may be invalid. */

@@ -84,7 +84,13 @@ function makeRoute(
   });
 }
 
-const formatGateway = ({ object }: Gateway, { port }: Listener): string => `${object.id}:${port}`;
+/**
+ * Listeners of a port share its table of hosts; with TLS, each has one of its own, which the server
+ * name of the connection chooses and not the host of the request.
+ */
+function formatGateway({ object }: Gateway, { name, port, hasTls }: Listener): string {
+  return `${object.id}:${port}${hasTls ? `/${name}` : ''}`;
+}
 
 /** Places with the same policies, as few as possible. */
 function mergePlaces(placed: readonly PlacedRule[]): readonly Place[] {

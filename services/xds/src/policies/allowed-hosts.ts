@@ -13,15 +13,14 @@ type Parsed<T> =
 
 /**
  * Reads the hosts that access policies of a Namespace may have from its annotation: hosts,
- * wildcards, or `*`, separated by commas or white space. None without the annotation.
+ * wildcards, or `*`, separated by commas or white space. None without the annotation. Other texts
+ * allow nothing: policies that have such a host say that it is not allowed.
  */
 export function readAllowedHosts(namespace: {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
-}): Parsed<readonly string[]> {
+}): readonly string[] {
   const text = namespace.metadata?.annotations?.[annotation] ?? '';
-  const hosts = text.split(/[\s,]+/).filter((host) => host !== '');
-  const invalid = hosts.find((host) => !isHost(host));
-  return invalid === undefined ? { ok: true, value: hosts } : { ok: false, invalid };
+  return text.split(/[\s,]+/).filter(isHost);
 }
 
 /**

@@ -47,8 +47,7 @@ export class KubernetesPolicies implements PolicySource {
     const { metadata } = this.#namespaces?.objects.get(`/${namespace}`)?.manifest ?? {};
     // The API server has checked that annotations are texts.
     const { annotations } = toValues(metadata) as { annotations?: Readonly<Record<string, string>> };
-    const read = readAllowedHosts({ metadata: { annotations: annotations ?? {} } });
-    return read.ok ? read.value : [];
+    return readAllowedHosts({ metadata: { annotations: annotations ?? {} } });
   }
 
   async start({ onEvent, onTargets }: PolicyListener): Promise<void> {

@@ -23,21 +23,21 @@ t.test('the policy of a rule comes before those of its route, listener and Gatew
   const ofListener = makeTargeted('shop/listener', ['Gateway/main/https']);
   const ofRoute = makeTargeted('shop/route', ['HTTPRoute/orders']);
   const ofRule = makeTargeted('shop/rule', ['HTTPRoute/orders/read']);
-  const both = 'a.shop.test at shop/main:443 shop/main:80';
+  const both = 'a.shop.test at shop/main:443/https shop/main:80';
   t.same(listRules(resolve()), [`HTTPRoute orders/read: none @ ${both}`, `HTTPRoute orders: none @ ${both}`]);
   t.same(listRules(resolve(ofGateway, ofRoute, ofRule)), [
     'Gateway main/http: shop/gateway @ * at shop/main:80',
-    'Gateway main/https: shop/gateway @ *.shop.test at shop/main:443',
+    'Gateway main/https: shop/gateway @ *.shop.test at shop/main:443/https',
     `HTTPRoute orders/read: shop/rule @ ${both}`,
     `HTTPRoute orders: shop/route @ ${both}`,
   ]);
   t.same(listRules(resolve(ofListener)), [
     'Gateway main/http: none @ * at shop/main:80',
-    'Gateway main/https: shop/listener @ *.shop.test at shop/main:443',
+    'Gateway main/https: shop/listener @ *.shop.test at shop/main:443/https',
     'HTTPRoute orders/read: none @ a.shop.test at shop/main:80',
-    'HTTPRoute orders/read: shop/listener @ a.shop.test at shop/main:443',
+    'HTTPRoute orders/read: shop/listener @ a.shop.test at shop/main:443/https',
     'HTTPRoute orders: none @ a.shop.test at shop/main:80',
-    'HTTPRoute orders: shop/listener @ a.shop.test at shop/main:443',
+    'HTTPRoute orders: shop/listener @ a.shop.test at shop/main:443/https',
   ]);
   t.end();
 });
@@ -52,7 +52,25 @@ t.test('overrides of a Gateway and of a listener hold beside the policy of a rou
   );
   t.same(listRules(rules).slice(2, 4), [
     'HTTPRoute orders/read: shop/route +shop/gateway @ a.shop.test at shop/main:80',
-    'HTTPRoute orders/read: shop/route +shop/listener +shop/gateway @ a.shop.test at shop/main:443',
+    'HTTPRoute orders/read: shop/route +shop/listener +shop/gateway @ a.shop.test at shop/main:443/https',
+  ]);
+  t.end();
+});
+
+t.test('a policy of a Gateway that was never valid stays an override', (t) => {
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
+  const invalid = { ...makeTargeted('shop/gateway', ['Gateway/main']), resource: undefined };
+  t.match(listRules(resolve(invalid, makeTargeted('shop/route', ['HTTPRoute/orders'])))[2], '+shop/gateway');
+  t.end();
+});
+
+t.test('a policy for a route that no Gateway accepts has a problem', (t) => {
+  const elsewhere = makeObject('shop/elsewhere', { parentRefs: [{ name: 'other' }], rules: [{}] });
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [elsewhere] });
+  const { routes, problems } = resolve(makeTargeted('shop/policy', ['HTTPRoute/elsewhere']));
+  t.same([...routes], []);
+  t.match(problems.get('shop/policy'), [
+    { reason: 'TargetNotFound', message: /accepts HTTPRoute elsewhere/ },
   ]);
   t.end();
 });
