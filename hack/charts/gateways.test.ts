@@ -123,10 +123,13 @@ t.test('the chart auth alone does not guess where the limiter is', { skip }, asy
     ...clusterArguments,
     '--values=charts/auth/ci/full-values.yaml',
   ];
-  const { code, stderr } = await runHelm([...alone, '--set=settings.SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS=null']);
+  const policies = [...alone, '--set=policies.enabled=true'];
+  const { code, stderr } = await runHelm(policies);
   t.not(code, 0);
   t.match(stderr, /settings\.SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS/);
-  t.match((await runHelm([...alone, '--set=policies.xds.address='])).stderr, /policies\.xds\.address/);
+  t.match(stderr, /policies\.xds\.address/);
+  const limiter = '--set=settings.SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS=limiter:8081';
+  t.equal((await runHelm([...policies, limiter, '--set=policies.xds.address=xds:18000'])).code, 0);
 });
 
 kubeSuite(t, 'an API server with the definitions of the gateways', async (t, kube) => {
