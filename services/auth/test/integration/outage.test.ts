@@ -169,6 +169,8 @@ const withoutDatabase = [
   ...['GET /.well-known/openid-configuration', 'GET /.well-known/oauth-authorization-server'],
   'GET /openapi.json',
   ...['GET /admin/redirect-check', 'GET /callback', 'POST /callback'],
+  // It says that a check would be 503.
+  'POST /admin/policies/explain',
 ];
 
 /** A link is opened in a browser, which goes on to the app. */
