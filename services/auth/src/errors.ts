@@ -236,6 +236,13 @@ export const errors = defineErrors({
 
   // Clients of the OAuth server.
   oauth_client_not_found: define(404, g.notFound, 'OAuth client not found'),
+  oauth_dynamic_client_registration_disabled: define(
+    403,
+    g.permissionDenied,
+    'Dynamic client registration is not enabled',
+  ),
+  oauth_authorization_not_found: define(404, g.notFound, 'authorization not found'),
+  oauth_consent_not_found: define(404, g.notFound, 'No active grant found for this client'),
 
   // Second factors.
   mfa_factor_not_found: define(404, g.notFound, 'Factor not found'),

@@ -28,7 +28,7 @@ const confirmationBody = body({ current_password: optionalText, nonce: optionalT
 
 /** `/user` and `/reauthenticate` */
 export const addUserRoutes: AddRoutes<AccountContext> = (api, context) => {
-  api.get('/user', async (request, reply) => {
+  api.get('/user', { config: { oauthClients: true } }, async (request, reply) => {
     const { user } = await authenticateForAudience(request, context);
     return reply.send(toUserJson(user));
   });

@@ -17,6 +17,7 @@ export const expiringKinds = [
   'one_time_tokens',
   'flow_states',
   'provider_verifiers',
+  'oauth_authorizations',
   'mfa_challenges',
   'webauthn_challenges',
   'unverified_factors',
@@ -39,6 +40,8 @@ export interface RetentionPolicy {
   readonly sessionInactivityTimeoutMs: Millis;
   readonly mailerOtpExpMs: Millis;
   readonly smsOtpExpMs: Millis;
+  /** Without the OAuth server, its tables may be missing. */
+  readonly oauthServerEnabled: boolean;
   readonly rateLimitEmailSent: Quota;
   readonly rateLimitSmsSent: Quota;
   readonly 'web3MaxValidityMs:ethereum': Millis;
@@ -78,6 +81,8 @@ function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | unde
     case 'flow_states':
     case 'provider_verifiers':
       return policy.mailerOtpExpMs + flowLifeMs;
+    case 'oauth_authorizations':
+      return policy.oauthServerEnabled ? 0 : undefined;
     case 'rate_limits':
       return Math.max(
         ...[getPeriod(policy.rateLimitEmailSent), getPeriod(policy.rateLimitSmsSent)],
@@ -157,6 +162,7 @@ const deleteExpired = {
   }),
   flow_states: deleteOld('flow_state', 'created_at'),
   provider_verifiers: deleteOld('oauth_client_states', 'created_at'),
+  oauth_authorizations: deleteOld('oauth_authorizations', 'expires_at'),
   mfa_challenges: deleteOld('mfa_challenges', 'created_at'),
   webauthn_challenges: deleteOld('webauthn_challenges', 'expires_at'),
   unverified_factors: deleteOld('mfa_factors', 'created_at', { and: raw(`status = 'unverified'`) }),

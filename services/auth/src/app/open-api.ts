@@ -67,8 +67,10 @@ export function openApiDocument(api: Api): OpenApiDocument {
   return { ...api.swagger() };
 }
 
-/** They accept forms, and have errors of OAuth 2.0. */
+/** They accept forms. */
 const tokenPaths: readonly string[] = ['/token', '/oauth/token'];
+/** They have errors of OAuth 2.0. */
+const oauthPaths: readonly string[] = [...tokenPaths, '/oauth/clients/register'];
 
 function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
   if (operation === undefined) return;
@@ -109,7 +111,7 @@ function errorResponse(path: string) {
   const oneOf = [
     ref('Error'),
     ref('VersionedError'),
-    ...(tokenPaths.includes(path) ? [ref('OAuthError')] : []),
+    ...(oauthPaths.includes(path) ? [ref('OAuthError')] : []),
   ];
   return { description: 'Error.', ...jsonContent({ oneOf }) };
 }

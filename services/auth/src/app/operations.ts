@@ -50,8 +50,49 @@ export const operations: Readonly<Record<string, Operation>> = {
     response: 'OpenIdConfiguration',
   },
   'POST /oauth/token': {
-    summary: 'Get a token as an OAuth client: `client_credentials` (RFC 6749 §4.4)',
+    summary:
+      'Get tokens as an OAuth client: `authorization_code` (RFC 6749 §4.1.3), `refresh_token` (§6), `client_credentials` (§4.4)',
     response: 'ClientToken',
+  },
+  'POST /oauth/clients/register': {
+    summary: 'Register an OAuth client, if allowed (RFC 7591)',
+    response: 'RegisteredOAuthClient',
+    status: 201,
+  },
+  'GET /oauth/authorize': {
+    summary: 'Ask a user for access (RFC 6749 §4.1.1): redirects to the page of the application',
+    status: 302,
+  },
+  'GET /oauth/authorizations/{authorization_id}': {
+    ...forUser,
+    summary:
+      'Get a request for access, and bind it to the user. With an earlier consent: where to redirect to',
+    response: { oneOf: ['OAuthAuthorization', 'OAuthRedirect'] },
+  },
+  'POST /oauth/authorizations/{authorization_id}/consent': {
+    ...forUser,
+    summary: '`approve` or `deny` a request for access. Returns where to redirect to',
+    response: 'OAuthRedirect',
+  },
+  'GET /oauth/userinfo': {
+    ...forUser,
+    summary: 'Claims of the user by the scopes of the token (OpenID Connect Core §5.3)',
+    response: 'UserInfo',
+  },
+  'POST /oauth/userinfo': {
+    ...forUser,
+    summary: 'The same (OpenID Connect Core §5.3.1)',
+    response: 'UserInfo',
+  },
+  'GET /user/oauth/grants': {
+    ...forUser,
+    summary: 'List OAuth clients that the user has given access',
+    response: ['OAuthGrant'],
+  },
+  'DELETE /user/oauth/grants': {
+    ...forUser,
+    summary: 'Revoke the access of an OAuth client, and end its sessions',
+    status: 204,
   },
 
   'POST /signup': {

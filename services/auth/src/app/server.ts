@@ -36,9 +36,13 @@ import { addAccessLog, limitForwardedFor, requestIds } from '../http/request-met
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addRecoveryCodeRoutes } from '../mfa/recovery-code-routes.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { addAuthorizationRoutes, addGrantRoutes } from '../oauth/authorizations.ts';
+import { addAuthorizeRoutes } from '../oauth/authorize.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
+import { addRegistrationRoutes } from '../oauth/registration.ts';
 import { addOAuthTokenRoutes } from '../oauth/token.ts';
+import { addUserInfoRoutes } from '../oauth/userinfo.ts';
 import { addOrganizationDomainRoutes } from '../organizations/domain-routes.ts';
 import { addInvitationRoutes } from '../organizations/invitation-routes.ts';
 import { addOrganizationKeyRoutes } from '../organizations/key-routes.ts';
@@ -103,6 +107,11 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addIdentityRoutes,
   addOAuthClientRoutes,
   addOAuthTokenRoutes,
+  addRegistrationRoutes,
+  addAuthorizeRoutes,
+  addAuthorizationRoutes,
+  addGrantRoutes,
+  addUserInfoRoutes,
   addPageRoutes,
   addSamlRoutes,
 ];

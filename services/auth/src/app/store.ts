@@ -20,6 +20,7 @@ import { LimitStore } from '../limits/store.ts';
 import { Metrics } from '../metrics.ts';
 import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
+import { AuthorizationStore } from '../oauth/authorization-store.ts';
 import { OAuthClientStore } from '../oauth/client-store.ts';
 import { OneTimeTokenStore } from '../one-time-tokens/store.ts';
 import { DomainStore } from '../organizations/domain-store.ts';
@@ -79,6 +80,7 @@ export class Store {
   readonly identityStates: IdentityStateStore;
   readonly clientStates: ClientStateStore;
   readonly oauthClients: OAuthClientStore;
+  readonly authorizations: AuthorizationStore;
   readonly events: EventStore;
   readonly webhooks: WebhookStore;
   readonly organizations: OrganizationStore;
@@ -112,6 +114,7 @@ export class Store {
     this.identityStates = new IdentityStateStore(sql);
     this.clientStates = new ClientStateStore(sql);
     this.oauthClients = new OAuthClientStore(sql, onChange);
+    this.authorizations = new AuthorizationStore(sql, onChange);
     this.events = new EventStore(sql);
     this.webhooks = new WebhookStore(sql, cipher);
     this.invitations = new InvitationStore(sql);

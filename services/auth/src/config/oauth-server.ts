@@ -1,5 +1,5 @@
-import { bool } from '@tollgate/kit/settings';
-import { hostList, lifetime, svc } from './builders.ts';
+import { bool, text } from '@tollgate/kit/settings';
+import { hostList, lifetime, svc, textOrDefault } from './builders.ts';
 
 const group = 'OAuth server';
 
@@ -8,7 +8,32 @@ export const oauthServerSettings = {
     ...svc('OAUTH_SERVER_ENABLED'),
     group,
     default: false,
-    doc: 'Clients get tokens at `/oauth/token` with `client_credentials`, and administrators manage clients with `/admin/oauth/clients`. `false`: these routes respond with 404 `feature_disabled`. Other grants are not supported yet.',
+    doc: 'Applications of others sign users in with OAuth 2.1 and OpenID Connect, services get tokens with `client_credentials`, and administrators manage clients with `/admin/oauth/clients`. `false`: these routes respond with 404 `feature_disabled`.',
+  }),
+  oauthServerAllowDynamicRegistration: bool({
+    ...svc('OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION'),
+    group,
+    default: false,
+    doc: 'Anyone may register a client at `/oauth/clients/register`, such as MCP clients do. Users still decide what it may do.',
+  }),
+  oauthServerAuthorizationPath: text({
+    ...svc('OAUTH_SERVER_AUTHORIZATION_PATH'),
+    group,
+    default: '',
+    doc: 'The page of the application, relative to `SITE_URL`, that asks users whether a client may have access. It gets `authorization_id`. Unset: `/oauth/authorize` returns `server_error` to the client.',
+  }),
+  oauthServerAuthorizationTtlMs: lifetime({
+    ...svc('OAUTH_SERVER_AUTHORIZATION_TTL'),
+    group,
+    default: '10m',
+    min: '1s',
+    doc: 'How long a user may take to sign in and decide. A code is valid for 5 minutes after the decision.',
+  }),
+  oauthServerDefaultScope: textOrDefault({
+    ...svc('OAUTH_SERVER_DEFAULT_SCOPE'),
+    group,
+    default: 'email',
+    doc: 'Scopes of requests without `scope`, separated by spaces.',
   }),
   oauthServerClientTokenTtlMs: lifetime({
     ...svc('OAUTH_SERVER_CLIENT_TOKEN_TTL'),

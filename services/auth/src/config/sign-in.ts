@@ -169,7 +169,16 @@ export const limitSettings = {
   ),
   rateLimitVerify: perAddress('RATE_LIMIT_VERIFY', 30, '5 minutes: /verify'),
   rateLimitTokenRefresh: perAddress('RATE_LIMIT_TOKEN_REFRESH', 150, '5 minutes: /token'),
-  rateLimitOauthToken: perAddress('RATE_LIMIT_OAUTH_TOKEN', 300, '5 minutes: /oauth/token'),
+  rateLimitOauthToken: perAddress(
+    'RATE_LIMIT_OAUTH_TOKEN',
+    300,
+    '5 minutes: /oauth/token, and as many to /oauth/authorize',
+  ),
+  rateLimitOauthRegister: perAddress(
+    'RATE_LIMIT_OAUTH_DYNAMIC_CLIENT_REGISTER',
+    10,
+    '5 minutes: /oauth/clients/register',
+  ),
   rateLimitOauthClient: int({
     ...svc('RATE_LIMIT_OAUTH_CLIENT'),
     group: limitGroup,

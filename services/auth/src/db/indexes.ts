@@ -154,6 +154,11 @@ export const ownIndexes: readonly OwnIndex[] = [
     definition: '(expires_at) where expires_at is not null',
   },
   {
+    name: 'tollgate_oauth_authorizations_expiry',
+    table: 'oauth_authorizations',
+    definition: '(expires_at)',
+  },
+  {
     name: 'tollgate_events_expiry',
     table: 'tollgate_events',
     definition: '(coalesce(retry_until, created_at))',
@@ -164,15 +169,19 @@ export const ownIndexes: readonly OwnIndex[] = [
 const replacedIndexes = ['tollgate_users_plan'];
 
 const missingIndexesQuery = `
-  select name from unnest($1::text[], $3::text[]) with ordinality as o(name, extension, position)
-  where (extension is null or exists (select from pg_extension where extname = extension)) and not exists (
+  select name from unnest($1::text[], $3::text[], $4::text[]) with ordinality as o(name, extension, table_name, position)
+  where (extension is null or exists (select from pg_extension where extname = extension)) and exists (
+    select from pg_class t where t.relname = o.table_name
+      and t.relnamespace = (select oid from pg_namespace where nspname = coalesce($2::text, current_schema()))
+  ) and not exists (
     select from pg_class c join pg_index i on i.indexrelid = c.oid
     where c.relname = o.name and i.indisvalid
       and c.relnamespace = (select oid from pg_namespace where nspname = coalesce($2::text, current_schema())))
   order by position`;
 
 /**
- * Names of the indexes that do not exist, or are not complete. `schema` defaults to that of the
+ * Names of the indexes that do not exist, or are not complete. Schemas of earlier versions of GoTrue
+ * lack tables of the OAuth server, and then the indexes of these. `schema` defaults to that of the
  * connection.
  */
 export async function findMissingIndexes(readRows: ReadRows, schema?: string): Promise<string[]> {
@@ -180,6 +189,7 @@ export async function findMissingIndexes(readRows: ReadRows, schema?: string): P
     ownIndexes.map(({ name }) => name),
     schema ?? null,
     ownIndexes.map(({ extension }) => extension ?? null),
+    ownIndexes.map(({ table }) => table),
   ]);
   return rows.map(({ name }) => String(name));
 }

@@ -132,7 +132,7 @@ export const callerAttributes = [
     read: ({ clientId }) => clientId,
     mappedBy: 'own and issuers',
     doc: {
-      own: 'Id of the machine client. For users only by a mapping.',
+      own: 'Id of the machine client, or of the OAuth client that has the session. Else only by a mapping.',
       keys: '',
       issuers: '`azp`, else `client_id`; `sub` for a service account of Kubernetes.',
     },
@@ -162,7 +162,7 @@ export const callerAttributes = [
     read: ({ scope }) => scope,
     mappedBy: 'own and issuers',
     doc: {
-      own: 'Scopes of the client. For users only by a mapping.',
+      own: 'Scopes of the client, or of the session of an OAuth client. Else only by a mapping.',
       keys: 'Those of the key, separated by spaces.',
       issuers: '`scope`, else `scp`; separated by spaces.',
     },

@@ -22,7 +22,7 @@ import {
   readPlan,
   type StoredValues,
 } from './claim-mapping.ts';
-import { claimAudiences } from './claim-path.ts';
+import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
@@ -275,12 +275,12 @@ export class CallerIdentifier {
       userId,
       sessionId,
       key: undefined,
-      clientId: read('client_id'),
+      clientId: read('client_id') ?? (sessionId && claimText(claims.client_id)),
       orgId: readOrg('org_id') ?? organization?.id,
       orgRole: readOrg('org_role') ?? organization?.role,
       role,
       plan: readPlan(mapping, values, storedPlan) ?? settings.extAuthzDefaultPlan,
-      scope: read('scope'),
+      scope: read('scope') ?? (sessionId && claimText(claims.scope, maxScopeChars)),
       audiences: claimAudiences(claims),
       aal: readAssurance(claims),
       isAnonymous: isAnonymous || (userId === undefined && !isService),

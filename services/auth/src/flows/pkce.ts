@@ -98,7 +98,7 @@ export function isFlowExpired(
 }
 
 /** Makes a code that is exchanged for a session. GoTrue's are UUIDs. */
-export function makeAuthCode({ random, settings }: FlowsContext): string {
+export function makeAuthCode({ random, settings }: Pick<SessionsContext, 'random' | 'settings'>): string {
   return settings.tokenDigests ? randomDigestedToken(random) : random.uuid();
 }
 

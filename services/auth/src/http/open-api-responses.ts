@@ -22,6 +22,8 @@ const sessionInfo = Type.Object({
   user_agent: text,
   ip: text,
   tag: maybe(text),
+  client_id: maybe(Type.String({ format: 'uuid', description: 'The OAuth client that has the session.' })),
+  scope: maybe(text),
 });
 
 const event = Type.Object({
@@ -62,7 +64,7 @@ const customProvider = Type.Object({
   updated_at: time,
 });
 
-const oauthClient = Type.Object({
+const oauthClient = {
   client_id: uuid,
   client_secret: maybe(Type.String({ description: 'Only when it was created.' })),
   client_type: Type.Enum(['public', 'confidential']),
@@ -85,7 +87,9 @@ const oauthClient = Type.Object({
   registration_type: Type.Enum(['dynamic', 'manual']),
   created_at: time,
   updated_at: time,
-});
+};
+
+const consentClient = Type.Object({ id: uuid, name: text, uri: text, logo_uri: text });
 
 const webhook = Type.Object({
   id: uuid,
@@ -177,7 +181,15 @@ export const responses = {
     response_types_supported: texts,
     subject_types_supported: texts,
     id_token_signing_alg_values_supported: texts,
+    authorization_endpoint: maybe(text),
     token_endpoint: maybe(text),
+    userinfo_endpoint: maybe(text),
+    registration_endpoint: maybe(text),
+    scopes_supported: maybe(texts),
+    claims_supported: maybe(texts),
+    response_modes_supported: maybe(texts),
+    code_challenge_methods_supported: maybe(texts),
+    authorization_response_iss_parameter_supported: maybe(flag),
     grant_types_supported: maybe(texts),
     token_endpoint_auth_methods_supported: maybe(texts),
     token_endpoint_auth_signing_alg_values_supported: maybe(texts),
@@ -186,7 +198,32 @@ export const responses = {
     access_token: text,
     token_type: Type.Enum(['Bearer']),
     expires_in: count,
+    refresh_token: maybe(text),
+    id_token: maybe(Type.String({ description: 'With the scope `openid`, for a code.' })),
     scope: maybe(text),
+  }),
+  OAuthAuthorization: Type.Object({
+    authorization_id: text,
+    redirect_uri: text,
+    client: consentClient,
+    user: Type.Object({ id: uuid, email: text }),
+    scope: text,
+  }),
+  OAuthRedirect: Type.Object({ redirect_url: text }),
+  OAuthGrant: Type.Object({ client: consentClient, scopes: texts, granted_at: time }),
+  UserInfo: Type.Object({
+    sub: uuid,
+    email: maybe(text),
+    email_verified: maybe(flag),
+    phone: maybe(text),
+    phone_verified: maybe(flag),
+    phone_number: maybe(text),
+    phone_number_verified: maybe(flag),
+    name: maybe(text),
+    picture: maybe(text),
+    preferred_username: maybe(text),
+    updated_at: maybe(unixTime),
+    user_metadata: maybe(object),
   }),
   SentMessage: Type.Object({
     message_id: maybe(Type.String({ description: 'Of a text message, as its gateway returned it.' })),
@@ -283,8 +320,13 @@ export const responses = {
     pagination: Type.Object({ next_cursor: maybe(text), has_more: flag }),
   }),
   CustomProvider: customProvider,
-  OAuthClient: oauthClient,
-  OAuthClientList: Type.Object({ clients: Type.Array(oauthClient) }),
+  OAuthClient: Type.Object(oauthClient),
+  RegisteredOAuthClient: Type.Object({
+    ...oauthClient,
+    client_id_issued_at: unixTime,
+    client_secret_expires_at: maybe(Type.Integer({ description: 'Always 0: it does not expire.' })),
+  }),
+  OAuthClientList: Type.Object({ clients: Type.Array(Type.Object(oauthClient)) }),
   CustomProviderList: Type.Object({ providers: Type.Array(customProvider) }),
   ImportResult: Type.Object({
     imported: count,

@@ -77,6 +77,13 @@ const maxTokenChars = 16_384;
 const base64url = /^[\w-]+$/;
 
 /**
+ * Marks ID tokens, which have the signature of access tokens and must not be accepted as such. The
+ * header `typ` cannot: some libraries accept `JWT` only.
+ */
+export const tokenUseClaim = 'token_use';
+export const idTokenUse = 'id';
+
+/**
  * Signs claims with the current key.
  *
  * @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1
@@ -123,6 +130,7 @@ function verifySignature(token: string, keys: SigningKeys): VerifiedJwt {
   // Parsed last: parsing unauthenticated input costs more than the signature.
   const claims = decode(claims64);
   if (claims === undefined) return reject('token is malformed');
+  if (claims[tokenUseClaim] === idTokenUse) return reject('it is an ID token');
   return { ok: true, claims };
 }
 

@@ -120,6 +120,12 @@ export const limits = {
   web3: { ...byClient, quota: per(5 * minuteMs, 'rateLimitWeb3') },
   anonymous: { ...byClient, quota: per(hourMs, 'rateLimitAnonymousUsers') },
   oauth_token: { ...byClient, quota: per(5 * minuteMs, 'rateLimitOauthToken') },
+  oauth_register: { ...byClient, quota: per(5 * minuteMs, 'rateLimitOauthRegister') },
+  oauth_authorize: {
+    ...byClient,
+    unknownClients: 'failures',
+    quota: per(5 * minuteMs, 'rateLimitOauthToken'),
+  },
   passkey: { ...byClient, quota: per(5 * minuteMs, 'rateLimitPasskey') },
   factor: { ...byClient, quota: per(minuteMs, 'rateLimitFactorVerify') },
 

@@ -26,7 +26,8 @@ export async function raiseSession(
   const { store, settings } = context;
   const at = new Date(metadata.nowMs);
   const methods = [{ method, at }, ...session.methods.filter((earlier) => earlier.method !== method)];
-  const claimed = { id: session.id, aal: 'aal2', methods, organization: session.organization } as const;
+  const { organization, client } = session;
+  const claimed = { id: session.id, aal: 'aal2', methods, organization, client } as const;
   const token = await signAccessToken(context, { user, session: claimed, method }, metadata);
   const current = settings.tokenDigests ? await store.refreshTokens.findCurrent(session.id) : undefined;
   const storedToken = makeSuccessor(context, current?.storedToken ?? '');

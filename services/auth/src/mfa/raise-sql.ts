@@ -45,7 +45,8 @@ export const raisedRow = { id: uuid, ...refreshCounterRow };
 
 /**
  * Parts of a `with` clause that raise the session if `accepted`, another part, has a row. Sessions
- * of the user below `aal2` are deleted. The caller locks the user row first: two sessions would
+ * of the user below `aal2` are deleted, except those of OAuth clients: the consent to them has required
+ * the second factor. The caller locks the user row first: two sessions would
  * otherwise deadlock on each other's session.
  */
 export function raiseSql(accepted: string) {
@@ -70,7 +71,9 @@ export function raiseSql(accepted: string) {
     from raised where refresh_token_hmac_key is null
   ), lower_sessions as (
     delete from sessions
-    where user_id = ${p.userId} and id <> ${p.sessionId} and coalesce(aal, 'aal1') < 'aal2' and exists (select 1 from raised)
+    where user_id = ${p.userId} and id <> ${p.sessionId} and coalesce(aal, 'aal1') < 'aal2'
+      and to_jsonb(sessions) ->> 'oauth_client_id' is null
+      and exists (select 1 from raised)
   )`;
 }
 

@@ -4,21 +4,8 @@ import { issuerUrl, signJwt, tokenAudience } from '../keys/jwt.ts';
 import { isAudience } from './client-input.ts';
 import type { StoredClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
+import type { TokenRequest, TokenResponse } from './grant.ts';
 import { grantScopes } from './scopes.ts';
-
-/** The response of the token endpoint. @see RFC 6749 §5.1 */
-export interface TokenResponse {
-  readonly access_token: string;
-  readonly token_type: 'Bearer';
-  readonly expires_in: number;
-  /** Absent if the client has no scopes. */
-  readonly scope?: string;
-}
-
-export interface TokenRequest {
-  readonly scope: string | undefined;
-  readonly resources: readonly string[];
-}
 
 /**
  * Issues a token for the client itself.

@@ -26,7 +26,7 @@ import {
   updateClient,
 } from './clients.ts';
 
-const optionalTexts = Type.Optional(Type.Array(Type.String()));
+export const optionalTexts = Type.Optional(Type.Array(Type.String()));
 const clientBody = body({
   redirect_uris: optionalTexts,
   grant_types: optionalTexts,

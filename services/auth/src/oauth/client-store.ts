@@ -96,8 +96,9 @@ const list = statement({ total: integer }, storedRow)`
 const columns = columnNames(clientRow);
 
 const isCurrent = statement({ is_current: boolean })`
-  select exists (select from pg_attribute
-    where attrelid = to_regclass('oauth_clients') and attname = 'token_endpoint_auth_method' and not attisdropped) as is_current`;
+  select count(*) = 2 as is_current from pg_attribute
+  where (attrelid, attname) in ((to_regclass('oauth_clients'), 'token_endpoint_auth_method'), (to_regclass('sessions'), 'scopes'))
+    and not attisdropped`;
 
 const insert = statement({})`
   with created as (
@@ -108,6 +109,15 @@ const insert = statement({})`
   ), audit as (${auditInsert('created')})
   select id from created`;
 
+/** Ends the sessions and requests of the clients in another part of the `with` clause. */
+function endAccess(part: string) {
+  return fragment`ended as (
+    delete from sessions where oauth_client_id in (select id from ${raw(part)})
+  ), withdrawn as (
+    delete from oauth_authorizations where client_id in (select id from ${raw(part)})
+  )`;
+}
+
 const update = statement({})`
   with updated as (
     update oauth_clients set (${columns}) =
@@ -116,7 +126,9 @@ const update = statement({})`
   ), own as (
     insert into oauth_client_settings (${ownColumns}) select w.* from (${writtenSettings}) w, updated
     on conflict (client_id) do update set (${ownColumns}) = (${writtenSettings})
-  ), audit as (${auditInsert('updated')})
+  ), stopped as (
+    select id from updated where (select w.disabled from (${writtenSettings}) w)
+  ), ${endAccess('stopped')}, audit as (${auditInsert('updated')})
   select id from updated`;
 
 /** Notifies replicas of a change in GoTrue's table. */
@@ -134,7 +146,7 @@ const deleteClient = statement({})`
   with changed as (
     update oauth_clients set deleted_at = ${p.at}, updated_at = ${p.at}
     where id = ${p.id} and deleted_at is null returning id
-  ), own as (${touchSettings}), audit as (${auditInsert('changed')})
+  ), own as (${touchSettings}), ${endAccess('changed')}, audit as (${auditInsert('changed')})
   select id from changed`;
 
 /** The tables of clients of the OAuth server. */

@@ -38,12 +38,13 @@ export async function getClient({ store }: OAuthContext, id: string): Promise<St
 export async function createClient(
   context: OAuthContext,
   input: ClientInput,
-  request: AdminRequest,
+  request: AdminRequest & { readonly registrationType?: OAuthClient['registration_type'] },
 ): Promise<ClientWithSecret> {
   const { random, settings, store } = context;
   const at = new Date(request.metadata.nowMs);
   const type = readClientType(input);
-  const checked = applyInput({ ...newClient, ...type }, input, settings);
+  const { registrationType: registration_type = newClient.registration_type } = request;
+  const checked = applyInput({ ...newClient, ...type, registration_type }, input, settings);
   await checkMore(context, checked);
   const hasSecret =
     type.client_type === 'confidential' && type.token_endpoint_auth_method !== 'private_key_jwt';

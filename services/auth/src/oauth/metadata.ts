@@ -4,7 +4,10 @@ import { issuerUrl } from '../keys/jwt.ts';
 import { jwksMaxAgeSeconds } from '../keys/key-source.ts';
 import { tokenEndpoint } from './client-assertion.ts';
 import { requireOAuthServer } from './client-routes.ts';
+import { authMethods } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
+import { userClaimNames } from './id-token.ts';
+import { userScopes } from './scopes.ts';
 import { servedGrants } from './token.ts';
 
 /**
@@ -22,12 +25,22 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
     issuer: issuerUrl(settings),
     jwks_uri: `${base}/.well-known/jwks.json`,
     ...(settings.oauthServerEnabled && {
+      authorization_endpoint: `${base}/oauth/authorize`,
       token_endpoint: tokenEndpoint(settings),
+      ...(settings.oauthServerAllowDynamicRegistration && {
+        registration_endpoint: `${base}/oauth/clients/register`,
+      }),
+      userinfo_endpoint: `${base}/oauth/userinfo`,
+      scopes_supported: userScopes,
+      claims_supported: ['iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', ...userClaimNames],
+      response_modes_supported: ['query'],
+      code_challenge_methods_supported: ['S256', 'plain'],
+      authorization_response_iss_parameter_supported: true,
       grant_types_supported: servedGrants,
-      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+      token_endpoint_auth_methods_supported: authMethods,
       token_endpoint_auth_signing_alg_values_supported: algorithmNames,
     }),
-    response_types_supported: [],
+    response_types_supported: settings.oauthServerEnabled ? ['code'] : [],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: [...keys.algorithms],
   });

@@ -4,6 +4,8 @@ import { OAuthError } from '../errors.ts';
 const scopeForm = /^[!#-[\]-~]{1,128}$/;
 /** A token with all of them fits into a header. */
 const maxRequestedChars = 4096;
+/** The column of consents, which also has scopes of earlier requests. */
+const maxConsentChars = 1024;
 
 export function isScope(text: string): boolean {
   return scopeForm.test(text);
@@ -22,4 +24,22 @@ export function grantScopes(requested: string | undefined, allowed: readonly str
   if (refused === undefined) return names;
   const shown = isScope(refused) ? `: ${refused}` : '';
   throw new OAuthError('invalid_scope', `The client may not have this scope${shown}`);
+}
+
+/** Scopes of users, which every client may ask for. @see OpenID Connect Core §5.4, §11 */
+export const userScopes = ['openid', 'profile', 'email', 'phone', 'offline_access'] as const;
+
+/**
+ * The scopes that a client asks a user for: those of users, and own ones of the client.
+ *
+ * @throws OAuthError `invalid_scope`
+ */
+export function grantUserScopes(
+  requested: string,
+  { scopes }: { readonly scopes: readonly string[] },
+): readonly string[] {
+  const names = grantScopes(requested, [...userScopes, ...scopes]);
+  if (names.length === 0) throw new OAuthError('invalid_scope', 'scope is empty');
+  if (names.join(' ').length > maxConsentChars) throw new OAuthError('invalid_scope', 'scope is too long');
+  return names;
 }

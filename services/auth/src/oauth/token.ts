@@ -3,21 +3,29 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { OAuthError, RetryLaterError } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
+import { grantAuthorizationCode } from './authorization-code.ts';
 import { ClientAssertions } from './client-assertion.ts';
-import {
-  type AuthenticationContext,
-  authenticateClient,
-  InvalidClientError,
-} from './client-authentication.ts';
-import { grantClientCredentials, type TokenRequest, type TokenResponse } from './client-credentials.ts';
+import { authenticateClient, InvalidClientError } from './client-authentication.ts';
+import { grantClientCredentials } from './client-credentials.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import type { StoredClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
+import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
+import { grantRefreshToken } from './refresh-token.ts';
 
-type Grant = (context: AuthenticationContext, client: StoredClient, request: TokenRequest) => TokenResponse;
+type Grant = (
+  context: GrantContext,
+  client: StoredClient,
+  request: TokenRequest,
+) => TokenResponse | Promise<TokenResponse>;
 
 /** Grants by `grant_type`. */
-const grants: ReadonlyMap<string, Grant> = new Map([['client_credentials', grantClientCredentials]]);
+const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
+  ['authorization_code', grantAuthorizationCode],
+  ['refresh_token', grantRefreshToken],
+  ['client_credentials', grantClientCredentials],
+]);
 
 export const servedGrants: readonly string[] = [...grants.keys()];
 
@@ -27,12 +35,16 @@ const tokenBody = body({
   client_secret: optionalText,
   client_assertion: optionalText,
   client_assertion_type: optionalText,
+  code: optionalText,
+  redirect_uri: optionalText,
+  code_verifier: optionalText,
+  refresh_token: optionalText,
   scope: optionalText,
   resource: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
 });
 
 /** `/oauth/token`: a form, or JSON with the same members. @see RFC 6749 §3.2 */
-export const addOAuthTokenRoutes: AddRoutes<OAuthContext> = (api, context) => {
+export const addOAuthTokenRoutes: AddRoutes<GrantContext> = (api, context) => {
   const within = { ...context, clientAssertions: new ClientAssertions(context) };
   const options = {
     schema: { body: tokenBody },
@@ -46,7 +58,7 @@ export const addOAuthTokenRoutes: AddRoutes<OAuthContext> = (api, context) => {
     },
   } as const;
   api.post('/oauth/token', options, async (request, reply) => {
-    const { grant_type: grantType = '', scope, ...presented } = request.body;
+    const { grant_type: grantType = '', ...presented } = request.body;
     rejectRepeated(request);
     if (grantType === '') throw new OAuthError('invalid_request', 'grant_type is required');
     const grant = grants.get(grantType);
@@ -61,7 +73,15 @@ export const addOAuthTokenRoutes: AddRoutes<OAuthContext> = (api, context) => {
       throw new OAuthError('unauthorized_client', 'The client may not use this grant_type');
     await context.limiter.enforce('oauth_client', { key: client.id, nowMs: context.nowMs() });
     const resources = request.form?.getAll('resource') ?? [presented.resource ?? []].flat();
-    const response = grant(within, client, { scope, resources });
+    const response = await grant(within, client, {
+      scope: presented.scope,
+      resources,
+      code: presented.code,
+      redirectUri: presented.redirect_uri,
+      codeVerifier: presented.code_verifier,
+      refreshToken: presented.refresh_token,
+      metadata: requestMetadata(request, context),
+    });
     context.metrics.oauthTokens.inc({ result: 'issued' });
     return reply.send(response);
   });
@@ -88,6 +108,17 @@ function answerErrors({ metrics }: Pick<OAuthContext, 'metrics'>) {
   };
 }
 
+/** OAuth 2.0 errors of refused grants. */
+const grantErrors: Readonly<Record<string, string>> = {
+  refresh_token_not_found: 'invalid_grant',
+  refresh_token_already_used: 'invalid_grant',
+  session_expired: 'invalid_grant',
+  session_not_found: 'invalid_grant',
+  user_banned: 'access_denied',
+  // A decision of a hook.
+  unknown: 'access_denied',
+};
+
 const invalidBodies: readonly string[] = ['bad_json', 'validation_failed', 'request_entity_too_large'];
 
 function toOAuthError(error: FastifyError): Error {
@@ -99,6 +130,8 @@ function toOAuthError(error: FastifyError): Error {
     const isBodyError = error.validation !== undefined || code.startsWith('FST_ERR_CTP_');
     return isBodyError ? new OAuthError('invalid_request', message, statusCode) : error;
   }
+  const refused = grantErrors[code];
+  if (refused !== undefined) return new OAuthError(refused, message);
   if (error.httpStatus === 429) return new OAuthError('temporarily_unavailable', message, 429);
   return invalidBodies.includes(code) ? new OAuthError('invalid_request', message, error.httpStatus) : error;
 }

@@ -37,6 +37,6 @@ export async function completeSignIn(
 export async function continueSession(visit: Visit): Promise<FastifyReply> {
   const { context, owner, metadata } = visit;
   if (owner === undefined) return visit.redirect('sign-in');
-  const issued = await refreshSession(context, visit.refreshToken, metadata);
+  const issued = await refreshSession(context, { refreshToken: visit.refreshToken }, metadata);
   return completeSignIn(visit, issued, owner.session.aal);
 }

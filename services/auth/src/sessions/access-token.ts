@@ -7,7 +7,7 @@ import type { User } from '../users/user.ts';
 import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
 
-export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods' | 'organization'>;
+export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods' | 'organization' | 'client'>;
 
 export interface AccessToken {
   readonly accessToken: string;
@@ -86,6 +86,7 @@ function accessTokenClaims(
     amr: session.methods.map(({ method, at }) => ({ method, timestamp: Math.floor(at.getTime() / 1000) })),
     session_id: session.id,
     is_anonymous: user.isAnonymous,
+    ...(session.client && { client_id: session.client.id, scope: session.client.scope }),
     ...(settings.organizationsEnabled && organizationClaims(session)),
   };
 }

@@ -9,6 +9,14 @@ import { sessionExpiry } from './expiry.ts';
 import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
 
+declare module 'fastify' {
+  // The library's way to type `config` of a route.
+  interface FastifyContextConfig {
+    /** Whether access tokens of OAuth clients are accepted. They must not change the account. */
+    oauthClients?: boolean;
+  }
+}
+
 /** The user who owns the access token. */
 export interface Caller {
   readonly user: User;
@@ -40,6 +48,9 @@ export async function authenticateUser(request: FastifyRequest, context: Session
   const { user, session } = found;
   if (isBanned(user, context.nowMs())) throw errors.user_banned();
   if (namesSession && context.settings.statefulBearer) checkSession(session, context);
+  const clientId = session === undefined ? claims.client_id : session.client?.id;
+  if (clientId !== undefined && request.routeOptions.config.oauthClients !== true)
+    throw errors.insufficient_scope({ message: 'Access tokens of OAuth clients may not be used here' });
   return { user, session, claims };
 }
 

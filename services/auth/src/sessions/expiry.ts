@@ -29,9 +29,11 @@ export function isElapsed(since: Date, limitMs: number, nowMs: number): boolean 
  * limit.
  */
 export function isLowAssurance(
-  session: Pick<Session, 'aal' | 'createdAt'>,
+  session: Pick<Session, 'aal' | 'createdAt'> & Partial<Pick<Session, 'client'>>,
   user: FactorOwner,
   { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
 ): boolean {
+  // The consent to an OAuth client has required the second factor.
+  if (session.client !== undefined) return false;
   return needsSecondFactor(user, session) && isElapsed(session.createdAt, limitMs, nowMs);
 }

@@ -13,7 +13,7 @@ import { type AccessToken, type ClaimedSession, signAccessToken } from './access
 import type { ReuseCause } from './refresh.ts';
 import type { RefreshTokenStore } from './refresh-store.ts';
 import { makeCounterToken, makeHmacKey, makeRefreshToken } from './refresh-token.ts';
-import type { SessionStore } from './store.ts';
+import type { SessionClient, SessionStore } from './store.ts';
 
 export type SessionsContext = UsersContext &
   HooksContext & {
@@ -35,6 +35,8 @@ export interface IssuedSession {
   readonly refresh?: RefreshOutcome;
   readonly sessionId: string;
   readonly user: User;
+  /** The OAuth client that has the session. */
+  readonly client?: SessionClient | undefined;
   /** Tokens of a sign-in at an external provider. */
   readonly providerTokens?: ProviderTokens;
   /** Weakness of a password that the current policy rejects. */
@@ -50,6 +52,10 @@ export interface RefreshOutcome {
 }
 
 interface SignIn {
+  /** Default: a random one. */
+  readonly sessionId?: string;
+  /** The OAuth client that the session is for. */
+  readonly client?: SessionClient;
   /** Value of the claim `amr`: `password`, `otp`, `recovery`, … */
   readonly method: string;
   /** More for the audit log. */
@@ -75,15 +81,16 @@ export async function startSession(
 /** The part of `startSession` that may call a hook, which must not run in a transaction. */
 export async function prepareSession(
   context: SessionsContext,
-  { user, method, traits }: SignIn & { readonly user: User },
+  { user, method, traits, sessionId, client }: SignIn & { readonly user: User },
   metadata: RequestMetadata,
 ): Promise<PreparedSession> {
   const at = new Date(metadata.nowMs);
   const session = {
-    id: context.random.uuid(),
+    id: sessionId ?? context.random.uuid(),
     aal: 'aal1',
     methods: [{ method, at }],
     organization: undefined,
+    client,
   } as const;
   const token = await signAccessToken(context, { user, session, method }, metadata);
   return { user, method, ...(traits && { traits }), session, token };
@@ -108,6 +115,7 @@ export async function storeSession(
       userAgent: metadata.userAgent,
       ip: metadata.clientAddress,
       tag: metadata.sessionTag ?? '',
+      client: session.client,
     },
     auditEntry(user, 'login', { metadata, ...(traits && { traits }) }),
   );

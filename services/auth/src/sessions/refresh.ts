@@ -26,6 +26,12 @@ interface PresentedToken extends RefreshableSession {
   readonly token: RefreshToken;
 }
 
+/** A refresh token, and the OAuth client that has authenticated and presents it. */
+export interface RefreshRequest {
+  readonly refreshToken: string;
+  readonly clientId?: string | undefined;
+}
+
 /** A concurrent refresh makes one retry necessary; a third attempt is only a bound. */
 const maxAttempts = 3;
 
@@ -36,11 +42,11 @@ const maxAttempts = 3;
  */
 export async function refreshSession(
   context: SessionsContext,
-  refreshToken: string,
+  request: RefreshRequest,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-    const session = await attemptRefresh(context, refreshToken, metadata);
+    const session = await attemptRefresh(context, request, metadata);
     if (session !== undefined) return session;
   }
   throw errors.conflict({
@@ -61,13 +67,13 @@ export async function resumeSession(
   metadata: RequestMetadata,
 ): Promise<{ readonly user: User; readonly session: Session; readonly refreshToken: string }> {
   const { settings } = context;
-  const presented = await findPresentedToken(context, refreshToken);
+  const presented = await findPresentedToken(context, { refreshToken });
   const { token, session } = presented;
   // Twice within the inactivity timeout, so that it does not end a session that is in use.
   const inactivityMs = settings.sessionInactivityTimeoutMs || Number.POSITIVE_INFINITY;
   const lifeMs = Math.min(settings.jwtExpMs, inactivityMs / 2);
   if (token.revoked || token.updatedAt.getTime() + lifeMs <= metadata.nowMs)
-    return { ...(await refreshSession(context, refreshToken, metadata)), session };
+    return { ...(await refreshSession(context, { refreshToken }, metadata)), session };
   await checkUsable(context, presented, metadata.nowMs);
   return { user: presented.user, session, refreshToken };
 }
@@ -103,11 +109,11 @@ export async function reissueSession(
 /** Returns undefined if another request has refreshed the session in the meantime. */
 async function attemptRefresh(
   context: SessionsContext,
-  text: string,
+  request: RefreshRequest,
   metadata: RequestMetadata,
 ): Promise<IssuedSession | undefined> {
   const { store, settings } = context;
-  const presented = await findPresentedToken(context, text);
+  const presented = await findPresentedToken(context, request);
   const { token, session, user } = presented;
   const decision = decideRefresh(token, settings, metadata.nowMs);
   const used = { method: 'token_refresh', reason: 'refresh_token_already_used' };
@@ -134,7 +140,7 @@ async function attemptRefresh(
   // Concurrent requests are no event, and are many.
   if (refresh.causes.length > 0 && !refresh.causes.includes('concurrent-refresh'))
     recordRepeatedRefresh(context, user, refresh.causes, metadata);
-  return { ...accessToken, refreshToken, sessionId: session.id, user, refresh };
+  return { ...accessToken, refreshToken, sessionId: session.id, user, client: session.client, refresh };
 }
 
 /** Records the second use of a token whose first response was lost, or whose copy was stolen. */
@@ -165,13 +171,17 @@ async function limitRefreshes(
 }
 
 /** @throws AppError `refresh_token_not_found`, `refresh_token_already_used` */
-async function findPresentedToken(context: SessionsContext, text: string): Promise<PresentedToken> {
+async function findPresentedToken(
+  context: SessionsContext,
+  { refreshToken: text, clientId }: RefreshRequest,
+): Promise<PresentedToken> {
   const counterToken = parseCounterToken(text);
   const found =
     counterToken === undefined
       ? await findStoredToken(context, text)
       : await findCounterToken(context, counterToken);
-  if (found === undefined) throw errors.refresh_token_not_found();
+  // RFC 6749 §6: a token is bound to its client.
+  if (found === undefined || found.session.client?.id !== clientId) throw errors.refresh_token_not_found();
   return { ...found, text };
 }
 

@@ -48,7 +48,8 @@ export const addSessionRoutes: AddRoutes<SessionsContext> = (api, context) => {
 
 /** `/logout` */
 export const addLogoutRoutes: AddRoutes<SessionsContext> = (api, context) => {
-  api.post('/logout', { schema: { querystring: scopeQuery } }, async (request, reply) => {
+  const options = { schema: { querystring: scopeQuery }, config: { oauthClients: true } };
+  api.post('/logout', options, async (request, reply) => {
     const scope = parseScope(request.query.scope);
     const caller = await authenticateUser(request, context);
     await signOutCaller(context, { ...caller, scope }, requestMetadata(request, context));

@@ -63,6 +63,9 @@ export async function signOutCaller(
   { user, session, scope }: Caller & { readonly scope: LogoutScope },
   metadata: RequestMetadata,
 ): Promise<void> {
+  // An OAuth client ends its own session only.
+  if (session?.client !== undefined)
+    return signOut(context, { user, sessionId: session.id, scope: 'local' }, metadata);
   if (scope === 'others') checkMayEndOthers(context, { user, session });
   const allowed = scope === 'global' && needsSecondFactor(user, session) ? 'local' : scope;
   await signOut(context, { user, sessionId: session?.id, scope: allowed }, metadata);
@@ -100,5 +103,6 @@ export function toSessionJson(session: Session, currentId?: string): JsonObject 
     user_agent: session.userAgent,
     ip: session.ip,
     ...(session.tag !== '' && { tag: session.tag }),
+    ...(session.client && { client_id: session.client.id, scope: session.client.scope }),
   };
 }

@@ -22,6 +22,7 @@ interface NewSession {
    * counter 0.
    */
   readonly hmacKey?: string;
+  readonly client?: SessionClient | undefined;
   readonly at: Date;
 }
 
@@ -31,11 +32,16 @@ export type LogoutScope = 'global' | 'local' | 'others';
 /** A user has few sessions; thousands are made by a program. */
 const maxListedSessions = 100;
 
-/** Columns of a session, for `… sessions s`: {@link sessionRow}. */
+/**
+ * Columns of a session, for `… sessions s`: {@link sessionRow}. The client is read from the row as
+ * JSON: schemas of GoTrue before 2026 lack the columns, and get no more of them.
+ */
 export const sessionColumns = raw(`
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
   s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
+  (select json_build_object('id', r.s ->> 'oauth_client_id', 'scope', coalesce(r.s ->> 'scopes', ''))
+    from (select to_jsonb(s) as s) r where r.s ->> 'oauth_client_id' is not null) as session_client,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
     from mfa_amr_claims a where a.session_id = s.id) as session_methods,
   (select json_build_object('id', o.id, 'slug', o.slug, 'role', m.role)
@@ -54,6 +60,7 @@ export const sessionRow = {
   session_user_agent: text.orNull,
   session_ip: text.orNull,
   session_tag: text.orNull,
+  session_client: jsonOf<SessionClient>().orNull,
   session_methods: jsonOf<readonly { readonly method: string; readonly at: string }[]>().orNull,
   session_organization: jsonOf<ActiveOrganization>().orNull,
 };
@@ -73,6 +80,7 @@ export function toSession(r: RowOf<typeof sessionRow>): Session {
     tag: r.session_tag ?? '',
     methods: r.session_methods?.map(({ method, at }) => ({ method, at: new Date(at) })) ?? [],
     organization: r.session_organization ?? undefined,
+    client: r.session_client ?? undefined,
   };
 }
 
@@ -83,19 +91,21 @@ interface CallerKey {
 }
 
 const p = {
-  ...parameters(uuid, 'id', 'userId'),
+  ...parameters(uuid, 'id', 'userId', 'clientId'),
   ...parameters(uuid.orNull, 'sessionId'),
-  ...parameters(text, 'aal', 'method', 'userAgent', 'ip', 'refreshToken', 'tag'),
+  ...parameters(text, 'aal', 'method', 'userAgent', 'ip', 'refreshToken', 'tag', 'scopes'),
   ...parameters(timestamptz, 'at'),
   ...parameters(text.orNull, 'hmacKey'),
   ...parameters(text.list, 'tags'),
 };
 
-const start = statement({})`
+/** Starts a session, with further columns. */
+function startWith<V>(columns: Fragment<unknown>, values: Fragment<V>) {
+  return statement({})`
   with new_session as (
-    insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag, refresh_token_hmac_key, refresh_token_counter)
+    insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag, refresh_token_hmac_key, refresh_token_counter${columns})
     values (${p.id}, ${p.userId}, ${p.aal}::aal_level, ${p.userAgent}, nullif(${p.ip}, '')::inet, ${p.at}, ${p.at},
-      nullif(${p.tag}, ''), ${p.hmacKey}::text, case when ${p.hmacKey} is not null then 0 end)
+      nullif(${p.tag}, ''), ${p.hmacKey}::text, case when ${p.hmacKey} is not null then 0 end${values})
   ), new_method as (
     insert into mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
     values (gen_random_uuid(), ${p.id}, ${p.method}, ${p.at}, ${p.at})
@@ -107,6 +117,11 @@ const start = statement({})`
     update users set last_sign_in_at = ${p.at}, updated_at = ${p.at} where id = ${p.userId}
   )
   ${auditInsert()}`;
+}
+
+const start = startWith(raw(''), raw(''));
+// Schemas of GoTrue before 2026 have no such columns, and no OAuth server.
+const startForClient = startWith(raw(', oauth_client_id, scopes'), fragment`, ${p.clientId}, ${p.scopes}`);
 
 // See `batchedInput` for `offset 0`. No index serves `is not distinct from`, so no plan scans all
 // sessions of a user.
@@ -129,10 +144,12 @@ function tagGroup(session: 'mine' | 'other') {
   return fragment`case when ${tag} = any(${p.tags}::text[]) then ${tag} else coalesce((${p.tags}::text[])[1], '') end`;
 }
 
-// Ids break the tie between sessions that started in the same instant.
+// Sessions of OAuth clients neither end those of the user nor are ended by them. Ids break the tie
+// between sessions that started in the same instant.
 const hasNewer = statement({})`select 1 from sessions mine join sessions other on other.user_id = mine.user_id
   where mine.id = ${p.sessionId} and (other.created_at, other.id) > (mine.created_at, mine.id)
-    and ${tagGroup('other')} = ${tagGroup('mine')}
+    and ${tagGroup('other')} = ${tagGroup('mine')} 
+    and to_jsonb(mine) ->> 'oauth_client_id' is null and to_jsonb(other) ->> 'oauth_client_id' is null
   limit 1`;
 
 // Refresh tokens and `amr` claims are deleted in cascade.
@@ -186,13 +203,15 @@ export class SessionStore {
 
   /** Starts a session and updates the time of the user's last sign-in. */
   async start(session: NewSession, audit: AuditEntry): Promise<void> {
-    const { id, hmacKey } = session;
-    await start.run(this.#sql, {
+    const { id, hmacKey, client } = session;
+    const values = {
       ...session,
       refreshToken: toStoredForm(session.refreshToken),
       hmacKey: hmacKey && this.#cipher.encrypt(id, hmacKey),
       audit,
-    });
+    };
+    if (client === undefined) await start.run(this.#sql, values);
+    else await startForClient.run(this.#sql, { ...values, clientId: client.id, scopes: client.scope });
   }
 
   /**
@@ -253,6 +272,13 @@ export interface ActiveOrganization {
   readonly role: string;
 }
 
+/** The OAuth client that a user has given access. */
+export interface SessionClient {
+  readonly id: string;
+  /** Separated by spaces. */
+  readonly scope: string;
+}
+
 export interface Session {
   readonly id: string;
   readonly userId: string;
@@ -269,4 +295,6 @@ export interface Session {
   /** Newest first. */
   readonly methods: readonly AuthenticationMethod[];
   readonly organization: ActiveOrganization | undefined;
+  /** Undefined for a session that the user started. */
+  readonly client: SessionClient | undefined;
 }

@@ -70,7 +70,7 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
     async (context, { request, body: { refresh_token: refreshToken = '' }, metadata }) => {
       if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token required');
       try {
-        return await refreshSession(context, refreshToken, metadata);
+        return await refreshSession(context, { refreshToken }, metadata);
       } catch (error) {
         if (isAppError(error) && error.code === 'refresh_token_not_found')
           context.limiter.enforceFailure('token', limitedClient(request, context.settings));

@@ -18,6 +18,7 @@ const policy = {
   sessionInactivityTimeoutMs: 5 * dayMs,
   mailerOtpExpMs: dayMs,
   smsOtpExpMs: 60_000,
+  oauthServerEnabled: true,
   rateLimitEmailSent: { kind: 'window', events: 1, periodMs: 7 * dayMs },
   rateLimitSmsSent: { kind: 'window', events: 1, periodMs: 1000 },
   'web3MaxValidityMs:ethereum': 600_000,
@@ -94,6 +95,15 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
     await sql`insert into api_keys (id, name, prefix, last4, digest, expires_at, created_at, updated_at)
       values (${uuid(n)}, 'x', 'tgk', 'x', ${n}, ${at(age)}, ${at(9)}, ${at(9)})`;
 
+  await sql`insert into oauth_clients (id, registration_type, redirect_uris, grant_types, token_endpoint_auth_method)
+    values (${uuid(1)}, 'manual', 'https://app.example', 'authorization_code', 'none')`;
+  for (const [n, age] of [
+    [1, 1.1],
+    [2, 0.9],
+  ] as const)
+    await sql`insert into oauth_authorizations (id, authorization_id, client_id, redirect_uri, scope, created_at, expires_at)
+      values (${uuid(n)}, ${n}, ${uuid(1)}, 'https://app.example', 'email', ${at(9)}, ${at(age)})`;
+
   const cleanup = new CleanupStore(sql);
   const removed = new Map<string, number>();
   for (const kind of expiringKinds) {
@@ -152,6 +162,7 @@ t.test('batches read the oldest rows by index, and do not lock while they read o
     ['mfa_challenges', 'mfa_challenge_created_at_idx'],
     ['webauthn_challenges', 'webauthn_challenges_expires_at_idx'],
     ['unverified_factors', 'tollgate_mfa_factors_unverified'],
+    ['oauth_authorizations', 'tollgate_oauth_authorizations_expiry'],
     ['anonymous_users', 'tollgate_users_anonymous'],
     ['events', 'tollgate_events_expiry'],
     ['api_keys', 'tollgate_api_keys_expiry'],

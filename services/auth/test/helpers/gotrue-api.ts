@@ -11,15 +11,13 @@ const adminUser =
 const customProvider =
   'provider_type identifier name client_id client_secret acceptable_client_ids scopes pkce_enabled attribute_mapping custom_claims_allowlist authorization_params enabled email_optional issuer discovery_url skip_nonce_check authorization_url token_url userinfo_url jwks_uri';
 
+const oauthClient =
+  'client_name client_uri logo_uri redirect_uris grant_types client_type token_endpoint_auth_method';
+const shownClient = `${oauthClient} client_id client_secret response_types registration_type created_at updated_at`;
+const consentClient = 'client.id client.name client.uri client.logo_uri';
+
 /** Paths below these are of features that Tollgate does not have. */
-export const gotrueFeatures = [
-  '/sso',
-  '/admin/sso/providers',
-  '/scim/v2',
-  '/oauth',
-  '/user/oauth/grants',
-  '/admin/oauth/clients',
-];
+export const gotrueFeatures = ['/sso', '/admin/sso/providers', '/scim/v2'];
 
 /** Members of requests, by route. Both servers have all of these routes. */
 export const gotrueRoutes: Readonly<Record<string, Members>> = {
@@ -27,6 +25,22 @@ export const gotrueRoutes: Readonly<Record<string, Members>> = {
   'GET /settings': '',
   'GET /.well-known/jwks.json': '',
   'GET /.well-known/openid-configuration': '',
+  'GET /.well-known/oauth-authorization-server': '',
+  'POST /oauth/clients/register': oauthClient,
+  'GET /oauth/authorize': '',
+  'GET /oauth/authorizations/{authorization_id}': '',
+  'POST /oauth/authorizations/{authorization_id}/consent': 'action',
+  'POST /oauth/token':
+    'grant_type code refresh_token redirect_uri client_id client_secret code_verifier resource',
+  'GET /oauth/userinfo': '',
+  'GET /user/oauth/grants': '',
+  'DELETE /user/oauth/grants': '',
+  'GET /admin/oauth/clients': '',
+  'POST /admin/oauth/clients': oauthClient,
+  'GET /admin/oauth/clients/{client_id}': '',
+  'PUT /admin/oauth/clients/{client_id}': oauthClient,
+  'DELETE /admin/oauth/clients/{client_id}': '',
+  'POST /admin/oauth/clients/{client_id}/regenerate_secret': '',
   'POST /signup': `email phone password data channel ${challenge} ${captcha}`,
   'POST /token': `email phone password refresh_token auth_code code_verifier id_token access_token nonce provider client_id issuer link_identity message signature chain ${captcha}`,
   'POST /otp': `email phone create_user data channel ${challenge} ${captcha}`,
@@ -85,6 +99,15 @@ const user =
 
 /** Responses of these routes, by the name of our component. */
 export const gotrueComponents: Readonly<Record<string, Members>> = {
+  OAuthClient: shownClient,
+  OAuthClientList: 'clients',
+  RegisteredOAuthClient: shownClient,
+  ClientToken: 'access_token token_type expires_in refresh_token id_token',
+  OAuthAuthorization: `authorization_id redirect_uri ${consentClient} user.id user.email scope`,
+  OAuthRedirect: 'redirect_url',
+  OAuthGrant: `${consentClient} scopes granted_at`,
+  UserInfo:
+    'sub email email_verified name picture preferred_username updated_at user_metadata phone phone_verified',
   Empty: '',
   Health: 'version name description',
   Settings:

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { adminToken } from './admin.ts';
 import type { Answer, AuthServer } from './auth-server.ts';
 
@@ -66,4 +67,97 @@ export async function checkRequest(
     headers: { authorization: `Bearer ${token}` },
   });
   return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** Settings of a server whose users give applications access. */
+export const authorizationServer = {
+  ...oauthServer,
+  OAUTH_SERVER_AUTHORIZATION_PATH: '/oauth/consent',
+} as const;
+
+export const applicationUri = 'https://app.example.org/callback';
+
+/** Creates a client that asks users for access. Throws if that fails. */
+export function createApplication(
+  server: Pick<AuthServer, 'call'>,
+  members: Readonly<Record<string, unknown>> = {},
+): Promise<ShownClient> {
+  return createMachine(server, {
+    client_name: 'Planner',
+    grant_types: ['authorization_code', 'refresh_token'],
+    redirect_uris: [applicationUri],
+    ...members,
+  });
+}
+
+/** A verifier of PKCE and its challenge. */
+export const pkce = {
+  verifier: 'a verifier that is long enough for RFC 7636'.replaceAll(' ', '-'),
+  challenge: createHash('sha256')
+    .update('a verifier that is long enough for RFC 7636'.replaceAll(' ', '-'))
+    .digest('base64url'),
+} as const;
+
+/** Opens `/oauth/authorize` as a browser does. Undefined parameters are left out. */
+export function openAuthorize(
+  server: Pick<AuthServer, 'call'>,
+  parameters: Readonly<Record<string, string | undefined>>,
+): Promise<Answer> {
+  const all = {
+    response_type: 'code',
+    redirect_uri: applicationUri,
+    code_challenge: pkce.challenge,
+    code_challenge_method: 'S256',
+    ...parameters,
+  };
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(all)) if (value !== undefined) query.set(name, value);
+  return server.call('GET', `/oauth/authorize?${query}`);
+}
+
+/** The parameter of a redirect. Throws if it is absent. */
+export function redirectParameter(url: unknown, name: string): string {
+  const value = new URL(String(url)).searchParams.get(name);
+  if (value === null) throw new Error(`no ${name} in ${url}`);
+  return value;
+}
+
+/** Starts an authorization, and returns its id. */
+export async function startAuthorization(
+  server: Pick<AuthServer, 'call'>,
+  parameters: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const { headers } = await openAuthorize(server, parameters);
+  return redirectParameter(headers.get('location'), 'authorization_id');
+}
+
+/** Lets a user approve a request of a client, and returns the code. */
+export async function authorize(
+  server: Pick<AuthServer, 'call'>,
+  token: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const path = `/oauth/authorizations/${await startAuthorization(server, parameters)}`;
+  const opened = await server.call('GET', path, { token });
+  const { redirect_url: earlier } = opened.body;
+  if (earlier !== undefined) return redirectParameter(earlier, 'code');
+  const { body } = await server.call('POST', `${path}/consent`, { token, body: { action: 'approve' } });
+  return redirectParameter(body.redirect_url, 'code');
+}
+
+/** Sends a code to the token endpoint, with the secret in the body. */
+export function redeem(
+  server: Pick<AuthServer, 'call'>,
+  client: Pick<ShownClient, 'client_id'> & Partial<ShownClient>,
+  code: string,
+  form: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  return requestToken(server, {
+    grant_type: 'authorization_code',
+    client_id: client.client_id,
+    ...(client.client_secret !== undefined && { client_secret: client.client_secret }),
+    code,
+    code_verifier: pkce.verifier,
+    ...form,
+  });
 }

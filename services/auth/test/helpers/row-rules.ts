@@ -108,6 +108,13 @@ function formConditions(storage: HashStorage): ColumnConditions {
       client_secret_hash: `coalesce(${optional('client_secret_hash', digest)}, false)`,
       grant_types: matches('grant_types', `${grant}(,${grant})*`),
     },
+    oauth_authorizations: {
+      authorization_id: matches('authorization_id', '[A-Za-z0-9_-]{32}'),
+      // A spent code is not found by GoTrue, which deletes such rows.
+      authorization_code: `authorization_code is null or (status = 'expired' and authorization_code like 'spent:%')
+        or ${matches('authorization_code', stored(uuid))}`,
+      code_challenge: matches('code_challenge', '[A-Za-z0-9._~-]{43,128}'),
+    },
     mfa_amr_claims: { authentication_method: isOneOf('authentication_method', sessionMethods) },
     mfa_factors: {
       secret: `case factor_type::text when 'totp' then ${matches('secret', `[A-Z2-7]+=*|${encrypted}`)} else secret = '' end`,

@@ -259,11 +259,17 @@ t.test('the metadata announce what exists', async (t) => {
   t.match(body, {
     issuer: 'http://localhost:9999',
     token_endpoint: 'http://localhost:9999/oauth/token',
-    grant_types_supported: ['client_credentials'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
-    response_types_supported: [],
+    authorization_endpoint: 'http://localhost:9999/oauth/authorize',
+    userinfo_endpoint: 'http://localhost:9999/oauth/userinfo',
+    grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
+    token_endpoint_auth_methods_supported: [
+      ...['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
+    ],
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256', 'plain'],
+    authorization_response_iss_parameter_supported: true,
   });
-  t.notOk('authorization_endpoint' in body);
+  t.notOk('registration_endpoint' in body, 'dynamic registration is off');
   t.equal(headers.get('cache-control'), 'public, max-age=600');
   t.same((await server.call('GET', '/.well-known/openid-configuration')).body, body);
 });

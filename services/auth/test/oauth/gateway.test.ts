@@ -9,10 +9,14 @@ import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 import {
+  authorizationServer,
+  authorize,
   checkRequest,
+  createApplication,
   createMachine,
   machineToken,
   oauthServer,
+  redeem,
   type ShownClient,
 } from '../helpers/oauth-clients.ts';
 
@@ -256,3 +260,25 @@ async function startReplicas(
     await awaitUntil(() => server.logs().includes('"opened LISTEN connection"'), { what: 'the listener' });
   return [one, other];
 }
+
+t.test('a session of a client has its id and scopes at the gateway, and ends with the consent', async (t) => {
+  const server = await startAuthServer(t, { ...stale, ...authorizationServer });
+  const user = await signUp(server);
+  const client = await createApplication(server, { scopes: ['orders:read'] });
+  const request = { client_id: client.client_id, scope: 'email orders:read' };
+  const { body } = await redeem(server, client, await authorize(server, user.accessToken, request));
+  const token = String(body.access_token);
+  const { status, headers } = await checkRequest(server, token);
+  t.equal(status, 200);
+  t.equal(headers.get('x-auth-kind'), 'user');
+  t.equal(headers.get('x-auth-user-id'), user.userId);
+  t.equal(headers.get('x-auth-client-id'), client.client_id);
+  t.equal(headers.get('x-auth-scope'), 'email%20orders:read');
+  const own = await checkRequest(server, user.accessToken);
+  t.equal(own.headers.get('x-auth-client-id'), null);
+
+  const path = `/user/oauth/grants?client_id=${client.client_id}`;
+  t.equal((await server.call('DELETE', path, { token: user.accessToken })).status, 204);
+  t.equal((await checkRequest(server, token)).status, 401);
+  t.equal((await checkRequest(server, user.accessToken)).status, 200);
+});

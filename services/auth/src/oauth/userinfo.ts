@@ -1,0 +1,27 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AddRoutes } from '../http/api.ts';
+import { authenticateUser } from '../sessions/authenticate.ts';
+import { requireOAuthServer } from './client-routes.ts';
+import type { OAuthContext } from './clients.ts';
+import { userClaims } from './id-token.ts';
+import { userScopes } from './scopes.ts';
+
+/**
+ * `/oauth/userinfo`: the claims of the scopes of the token. A session of the user has all.
+ *
+ * @see OpenID Connect Core §5.3 https://openid.net/specs/openid-connect-core-1_0.html#UserInfo
+ */
+export const addUserInfoRoutes: AddRoutes<OAuthContext> = (api, context) => {
+  const options = { config: { oauthClients: true } } as const;
+  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
+    requireOAuthServer(context);
+    const { user, session } = await authenticateUser(request, context);
+    const scopes = new Set<string>(session?.client?.scope.split(' ') ?? userScopes);
+    return reply.header('cache-control', 'no-store').send({
+      ...userClaims(user, scopes),
+      ...(scopes.has('profile') && { user_metadata: user.userMetadata }),
+    });
+  };
+  api.get('/oauth/userinfo', options, answer);
+  api.post('/oauth/userinfo', options, answer);
+};

@@ -1,0 +1,151 @@
+// From a client to a token of a user: authorization request, consent, code and tokens.
+import { AuthClient } from '@supabase/auth-js';
+import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
+import * as openid from 'openid-client';
+import t, { type Test } from 'tap';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import { applicationUri, authorizationServer, createApplication } from '../helpers/oauth-clients.ts';
+import { privateKeys } from '../helpers/signing-keys.ts';
+
+/** The issuer of test servers. Requests to it go to the port of the server. */
+const issuer = 'http://localhost:9999';
+
+function start(t: Test, variables: Readonly<Record<string, string>> = {}): Promise<AuthServer> {
+  return startAuthServer(t, { ...authorizationServer, JWT_KEYS: privateKeys, ...variables });
+}
+
+function authJs(server: AuthServer) {
+  return new AuthClient({ url: server.url, autoRefreshToken: false, storageKey: server.url });
+}
+
+/** A client that knows nothing but the issuer, its id and its secret. */
+function discover(
+  server: AuthServer,
+  id: string,
+  secret?: string | undefined,
+): Promise<openid.Configuration> {
+  const options = {
+    execute: [openid.allowInsecureRequests],
+    [openid.customFetch]: (url: string, init: object) => fetch(url.replace(issuer, server.url), init),
+  };
+  return openid.discovery(new URL(issuer), id, secret, secret ? undefined : openid.None(), options);
+}
+
+t.test('openid-client signs a user in, with auth-js on the page that asks for consent', async (t) => {
+  const server = await start(t);
+  const page = authJs(server);
+  await page.signUp({
+    email: 'ada@example.com',
+    password: 'correct horse',
+    options: { data: { full_name: 'Ada Lovelace' } },
+  });
+  const admin = new AuthClient({
+    url: server.url,
+    headers: { authorization: `Bearer ${adminToken()}` },
+    persistSession: false,
+  });
+  const created = await admin.admin.oauth.createClient({
+    client_name: 'Planner',
+    client_uri: 'https://app.example.org',
+    redirect_uris: [applicationUri],
+  });
+  t.equal(created.error, null);
+  const { client_id: id = '', client_secret: secret } = created.data ?? {};
+  const config = await discover(server, id, secret);
+  const parameters = {
+    redirect_uri: applicationUri,
+    scope: 'openid email profile',
+    state: 'a state',
+    nonce: 'a nonce',
+    code_challenge: await openid.calculatePKCECodeChallenge('a'.repeat(43)),
+    code_challenge_method: 'S256',
+  };
+  const url = openid.buildAuthorizationUrl(config, parameters);
+  const opened = await fetch(String(url).replace(issuer, server.url), { redirect: 'manual' });
+  t.equal(opened.status, 302);
+  t.equal(opened.headers.get('referrer-policy'), 'no-referrer');
+  const location = new URL(opened.headers.get('location') ?? '');
+  t.equal(`${location.origin}${location.pathname}`, 'https://example.com/oauth/consent');
+  const authorizationId = location.searchParams.get('authorization_id') ?? '';
+
+  const details = await page.oauth.getAuthorizationDetails(authorizationId);
+  t.match(details.data, {
+    authorization_id: authorizationId,
+    redirect_uri: applicationUri,
+    client: { id, name: 'Planner', uri: 'https://app.example.org', logo_uri: '' },
+    user: { email: 'ada@example.com' },
+    scope: 'openid email profile',
+  });
+  const approved = await page.oauth.approveAuthorization(authorizationId, { skipBrowserRedirect: true });
+  const callback = new URL(approved.data?.redirect_url ?? '');
+  t.equal(callback.searchParams.get('iss'), issuer);
+
+  const checks = { pkceCodeVerifier: 'a'.repeat(43), expectedState: 'a state', expectedNonce: 'a nonce' };
+  const tokens = await openid.authorizationCodeGrant(config, callback, checks);
+  t.match(tokens.claims(), {
+    iss: issuer,
+    aud: id,
+    email: 'ada@example.com',
+    email_verified: true,
+    name: 'Ada Lovelace',
+    nonce: 'a nonce',
+    auth_time: Number,
+  });
+  const { user } = (await page.getUser()).data;
+  const claims = decodeJwt(tokens.access_token);
+  t.match(claims, { sub: user?.id, client_id: id, scope: parameters.scope, role: 'authenticated' });
+  t.match(claims.amr, [{ method: 'oauth_provider/authorization_code' }]);
+  const { body: keys } = await server.call('GET', '/.well-known/jwks.json');
+  await jwtVerify(tokens.id_token ?? '', createLocalJWKSet(keys as unknown as JSONWebKeySet), {
+    audience: id,
+  });
+
+  const info = await openid.fetchUserInfo(config, tokens.access_token, user?.id ?? '');
+  t.match(info, { email: 'ada@example.com', name: 'Ada Lovelace' });
+  t.notOk('phone' in info, 'a claim of a scope that the client does not have');
+
+  const refreshed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '');
+  t.equal(refreshed.scope, parameters.scope);
+  t.not(refreshed.refresh_token, tokens.refresh_token);
+  t.match(decodeJwt(refreshed.access_token), { client_id: id, session_id: claims.session_id });
+
+  t.match((await page.oauth.listGrants()).data, [
+    { client: { id, name: 'Planner' }, scopes: ['openid', 'email', 'profile'] },
+  ]);
+  t.equal((await page.oauth.revokeGrant({ clientId: id })).error, null);
+  await t.rejects(openid.refreshTokenGrant(config, refreshed.refresh_token ?? ''), {
+    message: 'server responded with an error in the response body',
+  });
+  t.strictSame((await page.oauth.listGrants()).data, []);
+});
+
+t.test('a second request within the consent is approved without a question', async (t) => {
+  const server = await start(t);
+  const page = authJs(server);
+  await page.signUp({ email: 'ada@example.com', password: 'correct horse' });
+  const client = await createApplication(server, { client_type: 'public' });
+  const config = await discover(server, client.client_id);
+  const ask = async (scope: string) => {
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: applicationUri,
+      scope,
+      code_challenge: 'a'.repeat(43),
+      code_challenge_method: 'plain',
+    });
+    const opened = await fetch(String(url).replace(issuer, server.url), { redirect: 'manual' });
+    return new URL(opened.headers.get('location') ?? '').searchParams.get('authorization_id') ?? '';
+  };
+  const first = await ask('email phone');
+  await page.oauth.getAuthorizationDetails(first);
+  await page.oauth.approveAuthorization(first, { skipBrowserRedirect: true });
+
+  const narrower = await page.oauth.getAuthorizationDetails(await ask('phone'));
+  const redirect = narrower.data && 'redirect_url' in narrower.data ? narrower.data.redirect_url : '';
+  const tokens = await openid.authorizationCodeGrant(config, new URL(redirect), {
+    pkceCodeVerifier: 'a'.repeat(43),
+  });
+  t.equal(tokens.scope, 'phone', 'the scopes of the request, not of the consent');
+  const wider = await page.oauth.getAuthorizationDetails(await ask('phone profile'));
+  t.match(wider.data, { authorization_id: String, scope: 'phone profile' });
+});
