@@ -36,7 +36,7 @@ import { addAccessLog, limitForwardedFor, requestIds } from '../http/request-met
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addRecoveryCodeRoutes } from '../mfa/recovery-code-routes.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
-import { addAuthorizationRoutes, addGrantRoutes } from '../oauth/authorizations.ts';
+import { addAuthorizationRoutes, addGrantRoutes } from '../oauth/authorization-routes.ts';
 import { addAuthorizeRoutes } from '../oauth/authorize.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';

@@ -20,7 +20,7 @@ export const oauthServerSettings = {
     ...svc('OAUTH_SERVER_AUTHORIZATION_PATH'),
     group,
     default: '',
-    doc: 'The page of the application, relative to `SITE_URL`, that asks users whether a client may have access. It gets `authorization_id`. Unset: `/oauth/authorize` returns `server_error` to the client.',
+    doc: 'The page of the application, relative to `SITE_URL`, that asks users whether a client may have access. It gets `authorization_id`. Unset: the hosted page (`SVC_PAGES_ENABLED`).',
   }),
   oauthServerAuthorizationTtlMs: lifetime({
     ...svc('OAUTH_SERVER_AUTHORIZATION_TTL'),

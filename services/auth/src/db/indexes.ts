@@ -180,9 +180,9 @@ const missingIndexesQuery = `
   order by position`;
 
 /**
- * Names of the indexes that do not exist, or are not complete. Schemas of earlier versions of GoTrue
- * lack tables of the OAuth server, and then the indexes of these. `schema` defaults to that of the
- * connection.
+ * Names of the indexes that do not exist, or are not complete. Schemas of earlier versions of
+ * GoTrue lack tables of the OAuth server, whose indexes are not missing then. `schema` defaults to
+ * that of the connection.
  */
 export async function findMissingIndexes(readRows: ReadRows, schema?: string): Promise<string[]> {
   const rows = await readRows(missingIndexesQuery, [

@@ -45,7 +45,7 @@ export const raisedRow = { id: uuid, ...refreshCounterRow };
 
 /**
  * Parts of a `with` clause that raise the session if `accepted`, another part, has a row. Sessions
- * of the user below `aal2` are deleted, except those of OAuth clients: the consent to them has required
+ * of the user below `aal2` are deleted, except those of OAuth clients, whose consent has required
  * the second factor. The caller locks the user row first: two sessions would
  * otherwise deadlock on each other's session.
  */

@@ -15,8 +15,8 @@ const method = 'oauth_provider/authorization_code';
 
 /**
  * Exchanges a code for a session of the client. Of concurrent requests one succeeds; a second use
- * ends the session, because one of both had a stolen code. A wrong verifier does not: whoever finds
- * a code in a log must not be able to sign the user out.
+ * ends the session, because one of both had a stolen code. A wrong verifier does not: a code in a
+ * log must not be enough to sign the user out.
  *
  * @throws OAuthError `invalid_request`, `invalid_grant`, `invalid_target`, `access_denied`
  * @see RFC 6749 §4.1.3, RFC 7636 §4.6, RFC 9700 §2.1.1

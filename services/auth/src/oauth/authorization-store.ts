@@ -25,7 +25,7 @@ const authorizationRow = {
   code_challenge_method: text.as<ChallengeMethod>().orNull,
   status: text.as<'pending' | 'approved' | 'denied' | 'expired'>(),
   created_at: timestamptz,
-  /** Of the request, and after the approval of the code. */
+  /** The end of the request, and after the approval that of the code. */
   expires_at: timestamptz,
   approved_at: timestamptz.orNull,
   nonce: text.orNull,
@@ -224,8 +224,8 @@ export class AuthorizationStore {
 }
 
 /**
- * A code as it is stored, and what replaces it when it is exchanged: GoTrue deletes the row then, and
- * must not find the code, but a second use must be recognized.
+ * A code as it is stored, and what replaces it when it is exchanged: GoTrue deletes the row then,
+ * and must not find the code, but a second use must be recognized.
  */
 function codeForms(code: string): { readonly code: string; readonly spentCode: string } {
   const stored = toStoredForm(code);

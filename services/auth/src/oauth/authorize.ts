@@ -1,8 +1,10 @@
 import { isUuid } from '@tollgate/kit/text';
 import type { FastifyRequest } from 'fastify';
+import type { Settings } from '../config/settings.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type CodeChallenge, parseCodeChallenge } from '../flows/pkce.ts';
 import type { AddRoutes } from '../http/api.ts';
+import { pageUrl } from '../http/page-url.ts';
 import type { Authorization, AuthorizationStore } from './authorization-store.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import type { StoredClient } from './client-store.ts';
@@ -136,17 +138,17 @@ function readResource(resource: string | undefined): string | null {
   return resource;
 }
 
-/** The page of the application that asks the user. @throws OAuthError `server_error` */
-function authorizationPage(
-  {
-    siteUrl,
-    oauthServerAuthorizationPath: path,
-  }: { readonly siteUrl: string; readonly oauthServerAuthorizationPath: string },
-  authorizationId: string,
-): string {
-  if (path === '')
+/**
+ * The page that asks the user: that of the application, or the hosted one.
+ *
+ * @throws OAuthError `server_error`
+ */
+function authorizationPage(settings: Settings, authorizationId: string): string {
+  const { siteUrl, oauthServerAuthorizationPath: path, pagesEnabled } = settings;
+  if (path === '' && !pagesEnabled)
     throw new OAuthError('server_error', 'The page that asks for consent is not configured', 500);
-  const page = `${siteUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
+  const page =
+    path === '' ? pageUrl(settings, 'consent') : `${siteUrl.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
   return `${page}${page.includes('?') ? '&' : '?'}authorization_id=${authorizationId}`;
 }
 

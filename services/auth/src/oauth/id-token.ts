@@ -6,8 +6,8 @@ import type { OAuthClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
 
 /**
- * The ID token of an authorization; undefined without the scope `openid`. `auth_time` is that of the
- * consent.
+ * The ID token of an authorization; undefined without the scope `openid`. `auth_time` is the time
+ * of the consent.
  *
  * @see OpenID Connect Core §2 https://openid.net/specs/openid-connect-core-1_0.html#IDToken
  */

@@ -4,8 +4,8 @@ import type { StoredClient } from './client-store.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
 
 /**
- * Exchanges a refresh token of the client, with rotation and detection of reuse as for all sessions.
- * The scopes are those of the consent, which the response names.
+ * Exchanges a refresh token of the client, with rotation and detection of reuse as for all
+ * sessions. The scopes are those of the consent, which the response names.
  *
  * @throws OAuthError `invalid_request`; AppError as `refreshSession`
  * @see RFC 6749 §6 https://www.rfc-editor.org/rfc/rfc6749#section-6

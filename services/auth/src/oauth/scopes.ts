@@ -19,7 +19,7 @@ export function isScope(text: string): boolean {
 export function grantScopes(requested: string | undefined, allowed: readonly string[]): readonly string[] {
   if (requested === undefined || requested === '') return allowed;
   if (requested.length > maxRequestedChars) throw new OAuthError('invalid_scope', 'scope is too long');
-  const names = [...new Set(requested.split(' ').filter((name) => name !== ''))];
+  const names = [...new Set(splitScope(requested))];
   const refused = names.find((name) => !allowed.includes(name));
   if (refused === undefined) return names;
   const shown = isScope(refused) ? `: ${refused}` : '';
@@ -42,4 +42,8 @@ export function grantUserScopes(
   if (names.length === 0) throw new OAuthError('invalid_scope', 'scope is empty');
   if (names.join(' ').length > maxConsentChars) throw new OAuthError('invalid_scope', 'scope is too long');
   return names;
+}
+
+export function splitScope(scope: string): readonly string[] {
+  return scope.split(' ').filter((name) => name !== '');
 }

@@ -22,7 +22,7 @@ export async function completeSignIn(
   const mustVerify = needsSecondFactor(issued.user, { aal });
   if (mustVerify || redirectTo === '') {
     visit.keep(issued);
-    return visit.redirect(mustVerify ? 'second-factor' : 'account');
+    return visit.redirect(mustVerify ? 'second-factor' : visit.home);
   }
   // Two holders of a refresh token would end the session.
   visit.signOut();

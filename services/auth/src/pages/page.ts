@@ -8,6 +8,7 @@ import { reportError } from '../http/error-response.ts';
 import { sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
 import type { MfaContext } from '../mfa/factors.ts';
+import type { AuthorizationContext } from '../oauth/authorize.ts';
 import type { DomainsContext } from '../organizations/domains.ts';
 import type { InvitationsContext } from '../organizations/invitations.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
@@ -23,7 +24,8 @@ export type PagesContext = SignInContext &
   MfaContext &
   InvitationsContext &
   DomainsContext &
-  ApiKeysContext;
+  ApiKeysContext &
+  AuthorizationContext;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -38,6 +40,8 @@ export interface View {
   readonly content: Html;
   /** Has sections, and is wider. */
   readonly isWide?: boolean;
+  /** CSP sources that the response to a form redirects to. */
+  readonly formTargets?: readonly string[];
   /** A problem that the view itself shows. */
   readonly problem?: Problem;
 }
@@ -57,7 +61,7 @@ export interface PageDefinition {
   /** Whether a sign-in must be recent, if the settings require it, before the page is shown. */
   readonly isSensitive?: boolean;
   /** A response to GET instead of the page. */
-  readonly show?: (visit: Visit) => Promise<FastifyReply> | FastifyReply | undefined;
+  readonly show?: (visit: Visit) => Promise<FastifyReply | undefined> | FastifyReply | undefined;
   /** The page, also with the problem of a form that was rejected. */
   readonly view: (visit: Visit, outcome: Outcome) => Promise<View> | View;
   /** Handles the form. Throws AppError to show the page again. */
@@ -83,7 +87,7 @@ export function addPage(api: Api, context: PagesContext, page: PageDefinition): 
   if (hasPage)
     api.get(url, common, async (request, reply) => {
       const visit = await Visit.open(context, request, reply);
-      return admit(visit, page) ?? page.show?.(visit) ?? render(visit, page, {});
+      return admit(visit, page) ?? (await page.show?.(visit)) ?? render(visit, page, {});
     });
   if (submit === undefined) return;
   const guards = {

@@ -3,6 +3,7 @@ import { addStyleRoute } from '../http/page-style.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
 import { apiKeyPage, endApiKey } from './api-keys.ts';
 import { confirmPage } from './confirm.ts';
+import { consentPage } from './consent.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { invitationPage } from './invitation.ts';
 import { addLinkingRoute } from './linking.ts';
@@ -72,6 +73,10 @@ export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   const { settings } = context;
   if (!settings.pagesEnabled) return;
   api.decorateRequest('visit', undefined);
-  const shown = settings.organizationsEnabled ? [...pages, ...organizationPages] : pages;
+  const shown = [
+    ...pages,
+    ...(settings.organizationsEnabled ? organizationPages : []),
+    ...(settings.oauthServerEnabled ? [consentPage] : []),
+  ];
   for (const page of shown) addPage(api, context, page);
 };

@@ -23,7 +23,7 @@ export const secondFactorPage: PageDefinition = {
   show: (visit) =>
     visit.owner !== undefined && needsSecondFactor(visit.owner.user, visit.owner.session)
       ? undefined
-      : visit.redirect('account'),
+      : visit.redirect(visit.home),
   limiter: 'factor',
   async submit(visit) {
     const { owner, form: fields } = visit;

@@ -17,7 +17,7 @@ export const signInPage: PageDefinition = {
   view: viewSignIn,
   show: (visit) =>
     visit.owner !== undefined && visit.destination.redirectTo === '' && visit.query.again === undefined
-      ? visit.redirect('account')
+      ? visit.redirect(visit.home)
       : undefined,
   limiter: 'token',
   hasCaptcha: true,

@@ -37,6 +37,8 @@ interface Destination {
   readonly redirectTo: string;
   /** Challenge of a client that exchanges a code; undefined for the implicit flow. */
   readonly challenge: CodeChallenge | undefined;
+  /** The request of an OAuth client that the user decides about; empty for none. */
+  readonly authorizationId: string;
 }
 
 /** The signed-in user of a browser. */
@@ -77,6 +79,7 @@ export class Visit {
     this.destination = {
       redirectTo: readTarget(this.query.redirect_to, request, context),
       challenge: parseCodeChallenge(this.query),
+      authorizationId: this.query.authorization_id ?? '',
     };
     const { settings } = context;
     const { language, texts } = choosePageTexts(request, settings);
@@ -180,14 +183,20 @@ export class Visit {
 
   /** Path of a page with the destination of this visit. */
   path(name: string, more: Readonly<Record<string, string>> = {}): string {
-    const { redirectTo, challenge } = this.destination;
+    const { redirectTo, challenge, authorizationId } = this.destination;
     const query = new URLSearchParams({
       ...more,
       ...(redirectTo !== '' && { redirect_to: redirectTo }),
+      ...(authorizationId !== '' && { authorization_id: authorizationId }),
       ...(challenge && { code_challenge: challenge.challenge, code_challenge_method: challenge.method }),
     });
     const path = pagePath(this.context.settings, name);
     return query.size === 0 ? path : `${path}?${query}`;
+  }
+
+  /** The page after a sign-in that does not return to an app. */
+  get home(): 'consent' | 'account' {
+    return this.destination.authorizationId === '' ? 'account' : 'consent';
   }
 
   /** Absolute form of `path`, for mails and providers. */

@@ -147,6 +147,19 @@ export const de: PageTexts = {
   invitationTo: (organization: string, role: string) =>
     `Sie sind eingeladen, ${organization} beizutreten. Ihre Rolle: ${role}.`,
   roles: { owner: 'Eigentümer', admin: 'Administrator', member: 'Mitglied' },
+  consentTitle: 'Zugriff erlauben?',
+  consentText: (client: string, account: string) => `${client} bittet um Zugriff auf Ihr Konto ${account}:`,
+  consentReturn: (place: string) => `Sie kehren zu ${place} zurück.`,
+  allow: 'Erlauben',
+  deny: 'Ablehnen',
+  scopes: {
+    openid: 'Bestätigen, wer Sie sind',
+    profile: 'Ihren Namen und Ihr Bild sehen',
+    email: 'Ihre E-Mail-Adresse sehen',
+    phone: 'Ihre Telefonnummer sehen',
+    offline_access: 'Zugriff behalten, während Sie abwesend sind',
+  },
+
   deleteAccount: 'Konto löschen',
   deleteText:
     'Ihr Konto und alle hier gespeicherten Daten werden endgültig gelöscht. Das kann nicht rückgängig gemacht werden.',

@@ -142,6 +142,19 @@ export const en = {
   invitationTo: (organization: string, role: string) =>
     `You have been invited to join ${organization} as ${role}.`,
   roles: { owner: 'Owner', admin: 'Administrator', member: 'Member' },
+  consentTitle: 'Allow access?',
+  consentText: (client: string, account: string) => `${client} asks for access to your account ${account}:`,
+  consentReturn: (place: string) => `You return to ${place}.`,
+  allow: 'Allow',
+  deny: 'Deny',
+  scopes: {
+    openid: 'Confirm who you are',
+    profile: 'See your name and picture',
+    email: 'See your email address',
+    phone: 'See your phone number',
+    offline_access: 'Keep access while you are away',
+  },
+
   deleteAccount: 'Delete account',
   deleteText: 'Your account and all of its data here will be deleted for good. This cannot be undone.',
   keepAccount: 'Keep my account',

@@ -145,6 +145,19 @@ export const es: PageTexts = {
   invitationTo: (organization: string, role: string) =>
     `Te han invitado a unirte a ${organization}. Tu rol: ${role}.`,
   roles: { owner: 'Propietario', admin: 'Administrador', member: 'Miembro' },
+  consentTitle: '¿Permitir el acceso?',
+  consentText: (client: string, account: string) => `${client} solicita acceso a su cuenta ${account}:`,
+  consentReturn: (place: string) => `Volverá a ${place}.`,
+  allow: 'Permitir',
+  deny: 'Denegar',
+  scopes: {
+    openid: 'Confirmar quién es',
+    profile: 'Ver su nombre y su foto',
+    email: 'Ver su correo electrónico',
+    phone: 'Ver su número de teléfono',
+    offline_access: 'Mantener el acceso cuando no esté presente',
+  },
+
   deleteAccount: 'Eliminar la cuenta',
   deleteText:
     'Tu cuenta y todos sus datos aquí se eliminarán definitivamente. Esta acción no se puede deshacer.',

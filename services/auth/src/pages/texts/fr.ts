@@ -147,6 +147,19 @@ export const fr: PageTexts = {
   invitationTo: (organization: string, role: string) =>
     `Vous êtes invité à rejoindre ${organization}. Votre rôle : ${role}.`,
   roles: { owner: 'Propriétaire', admin: 'Administrateur', member: 'Membre' },
+  consentTitle: 'Autoriser l’accès ?',
+  consentText: (client: string, account: string) => `${client} demande l’accès à votre compte ${account} :`,
+  consentReturn: (place: string) => `Vous reviendrez à ${place}.`,
+  allow: 'Autoriser',
+  deny: 'Refuser',
+  scopes: {
+    openid: 'Confirmer votre identité',
+    profile: 'Voir votre nom et votre photo',
+    email: 'Voir votre adresse e-mail',
+    phone: 'Voir votre numéro de téléphone',
+    offline_access: 'Conserver l’accès en votre absence',
+  },
+
   deleteAccount: 'Supprimer le compte',
   deleteText:
     'Votre compte et toutes ses données ici seront définitivement supprimés. Cette action est irréversible.',

@@ -142,6 +142,20 @@ export const ja: PageTexts = {
   joinableText: 'あなたのメールアドレスはこの組織のものです。',
   invitationTo: (organization: string, role: string) => `${organization} に招待されています。役割: ${role}`,
   roles: { owner: 'オーナー', admin: '管理者', member: 'メンバー' },
+  consentTitle: 'アクセスを許可しますか？',
+  consentText: (client: string, account: string) =>
+    `${client} がアカウント ${account} へのアクセスを求めています。`,
+  consentReturn: (place: string) => `${place} に戻ります。`,
+  allow: '許可する',
+  deny: '拒否する',
+  scopes: {
+    openid: '本人であることの確認',
+    profile: '名前と画像の閲覧',
+    email: 'メールアドレスの閲覧',
+    phone: '電話番号の閲覧',
+    offline_access: '不在時のアクセスの継続',
+  },
+
   deleteAccount: 'アカウントを削除',
   deleteText: 'アカウントとここに保存されたすべてのデータが完全に削除されます。元に戻すことはできません。',
   keepAccount: '削除しない',

@@ -144,6 +144,19 @@ export const pt: PageTexts = {
   invitationTo: (organization: string, role: string) =>
     `Você foi convidado para participar de ${organization}. Sua função: ${role}.`,
   roles: { owner: 'Proprietário', admin: 'Administrador', member: 'Membro' },
+  consentTitle: 'Permitir o acesso?',
+  consentText: (client: string, account: string) => `${client} pede acesso à sua conta ${account}:`,
+  consentReturn: (place: string) => `Você voltará para ${place}.`,
+  allow: 'Permitir',
+  deny: 'Recusar',
+  scopes: {
+    openid: 'Confirmar quem você é',
+    profile: 'Ver seu nome e sua foto',
+    email: 'Ver seu endereço de e-mail',
+    phone: 'Ver seu número de telefone',
+    offline_access: 'Manter o acesso enquanto você está ausente',
+  },
+
   deleteAccount: 'Excluir conta',
   deleteText:
     'Sua conta e todos os seus dados aqui serão excluídos definitivamente. Não é possível desfazer.',

@@ -1,0 +1,104 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { auditEntry } from '../audit/audit-log.ts';
+import { errors } from '../errors.ts';
+import { type AddRoutes, body, optionalText, uuidParameter } from '../http/api.ts';
+import { isAllowedRedirect } from '../http/redirects.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
+import { authenticateUser } from '../sessions/authenticate.ts';
+import { approve, continueConsent, deny, findAuthorization, openAuthorization } from './authorizations.ts';
+import type { AuthorizationContext } from './authorize.ts';
+import { requireOAuthServer } from './client-routes.ts';
+import type { OAuthClient } from './client-store.ts';
+import { splitScope } from './scopes.ts';
+
+const params = Type.Object({ authorization_id: Type.String() });
+const grantQuery = Type.Object({ client_id: Type.Optional(Type.String()) });
+const noStore = { 'cache-control': 'no-store' };
+
+/** `/oauth/authorizations`: what the page that asks the user for consent calls. */
+export const addAuthorizationRoutes: AddRoutes<AuthorizationContext> = (api, context) => {
+  const path = '/oauth/authorizations/:authorization_id';
+
+  api.get(path, { schema: { params } }, async (request, reply) => {
+    requireOAuthServer(context);
+    const owner = await authenticateUser(request, context);
+    checkOrigin(request, context);
+    const opened = await openAuthorization(context, owner, request.params.authorization_id);
+    const { authorization, client } = opened;
+    const earlier = await continueConsent(
+      context,
+      { authorization, owner },
+      requestMetadata(request, context),
+    );
+    const details = {
+      authorization_id: authorization.authorization_id,
+      redirect_uri: authorization.redirect_uri,
+      client: clientJson(client),
+      user: { id: owner.user.id, email: owner.user.email },
+      scope: authorization.scope,
+    };
+    return reply.headers(noStore).send(earlier === undefined ? details : { redirect_url: earlier });
+  });
+
+  const options = { schema: { params, body: body({ action: optionalText }) } };
+  api.post(`${path}/consent`, options, async (request, reply) => {
+    requireOAuthServer(context);
+    const owner = await authenticateUser(request, context);
+    const { action } = request.body;
+    if (action !== 'approve' && action !== 'deny')
+      throw errors.validation_failed({ message: "action must be 'approve' or 'deny'" });
+    checkOrigin(request, context);
+    const { authorization } = await findAuthorization(context, request.params.authorization_id);
+    const decide = action === 'approve' ? approve : deny;
+    const url = await decide(context, { authorization, owner }, requestMetadata(request, context));
+    return reply.headers(noStore).send({ redirect_url: url });
+  });
+};
+
+function checkOrigin({ headers: { origin } }: FastifyRequest, { settings }: AuthorizationContext): void {
+  if (origin === undefined || [origin, `${origin}/`].some((url) => isAllowedRedirect(url, settings))) return;
+  throw errors.validation_failed({ message: 'The origin of the request is not allowed' });
+}
+
+/** `/user/oauth/grants`: clients that the user has given access. */
+export const addGrantRoutes: AddRoutes<AuthorizationContext> = (api, context) => {
+  const { store } = context;
+
+  api.get('/user/oauth/grants', async (request, reply) => {
+    requireOAuthServer(context);
+    const { user } = await authenticateUser(request, context);
+    const grants = await store.authorizations.listGrants(user.id);
+    return reply.send(
+      grants.map((grant) => ({
+        client: clientJson({ ...grant, id: grant.client_id }),
+        scopes: splitScope(grant.scopes),
+        granted_at: grant.granted_at.toISOString(),
+      })),
+    );
+  });
+
+  api.delete('/user/oauth/grants', { schema: { querystring: grantQuery } }, async (request, reply) => {
+    requireOAuthServer(context);
+    const { user } = await authenticateUser(request, context);
+    const { client_id: id } = request.query;
+    if (id === undefined) throw errors.validation_failed({ message: 'client_id is required' });
+    const clientId = uuidParameter({ client_id: id }, 'client_id');
+    const metadata = requestMetadata(request, context);
+    const audit = auditEntry(user, 'oauth_grant_revoked', { metadata, traits: { client_id: clientId } });
+    const at = new Date(metadata.nowMs);
+    if (!(await store.authorizations.revokeGrant({ userId: user.id, clientId, at, audit })))
+      throw errors.oauth_consent_not_found();
+    return reply.code(204).send();
+  });
+};
+
+function clientJson({
+  id,
+  client_name: name,
+  client_uri: uri,
+  logo_uri: logo,
+}: Pick<OAuthClient, 'id' | 'client_name' | 'client_uri' | 'logo_uri'>): JsonObject {
+  return { id, name: name ?? '', uri: uri ?? '', logo_uri: logo ?? '' };
+}

@@ -1,0 +1,83 @@
+// Hosted pages ask users whether an OAuth client may have access, without scripts.
+import t, { type Test } from 'tap';
+import { pageLanguages } from '../../src/pages/texts/texts.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { Browser } from '../helpers/browser.ts';
+import {
+  applicationUri,
+  createApplication,
+  oauthServer,
+  openAuthorize,
+  redeem,
+  redirectParameter,
+} from '../helpers/oauth-clients.ts';
+
+const apiUrl = 'http://localhost:9999';
+const ada = { identifier: 'ada@example.com', password: 'correct horse' };
+
+async function start(t: Test) {
+  const server = await startAuthServer(t, { ...oauthServer, PAGES_ENABLED: 'true' });
+  await signUp(server);
+  return { server, client: await createApplication(server), browser: new Browser({ [apiUrl]: server.url }) };
+}
+
+/** Where `/oauth/authorize` sends the browser. */
+async function ask(server: AuthServer, clientId: string, scope = 'email profile'): Promise<string> {
+  const { headers } = await openAuthorize(server, { client_id: clientId, scope, state: 'a state' });
+  return headers.get('location') ?? '';
+}
+
+function target(response: Response): string {
+  return new URL(response.headers.get('location') ?? '', apiUrl).href;
+}
+
+t.test('a user signs in, sees who asks for what, and approves', async (t) => {
+  const { server, client, browser } = await start(t);
+  const page = await ask(server, client.client_id);
+  t.ok(page.startsWith(`${apiUrl}/pages/consent?authorization_id=`));
+  const signIn = target(await browser.open(page));
+  t.ok(signIn.startsWith(`${apiUrl}/pages/sign-in?authorization_id=`));
+  t.equal(target(await browser.submit(signIn, ada)), page);
+
+  const shown = await browser.open(page);
+  const text = await shown.text();
+  for (const part of ['Planner', 'ada@example.com', 'app.example.org', 'See your email address'])
+    t.match(text, part);
+  t.notMatch(text, 'See your phone number');
+  const policy = shown.headers.get('content-security-policy') ?? '';
+  t.match(policy, "form-action 'self' https:");
+  t.match(policy, "frame-ancestors 'none'", 'clicks cannot be hijacked');
+
+  const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
+  t.ok(callback.startsWith(`${applicationUri}?`));
+  t.equal(redirectParameter(callback, 'state'), 'a state');
+  const answer = await redeem(server, client, redirectParameter(callback, 'code'));
+  t.match(answer, { status: 200, body: { scope: 'email profile' } });
+
+  const again = target(await browser.open(await ask(server, client.client_id, 'email')));
+  t.ok(again.startsWith(`${applicationUri}?code=`), 'within the consent there is no question');
+  const wider = await browser.open(await ask(server, client.client_id, 'email phone'));
+  t.match(await wider.text(), 'See your phone number');
+});
+
+t.test('only the button of the page approves', async (t) => {
+  const { server, client, browser } = await start(t);
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  const page = await ask(server, client.client_id);
+  await browser.open(page);
+  const forged = await browser.open(page, new URLSearchParams({ action: 'approve' }));
+  t.equal(forged.status, 403, 'a form of another site');
+  const denied = target(await browser.submit(page, { action: 'deny' }, { target: 'consent' }));
+  t.equal(redirectParameter(denied, 'error'), 'access_denied');
+  t.equal(redirectParameter(denied, 'state'), 'a state');
+  t.equal((await browser.open(page)).status, 400, 'it was decided');
+  t.equal((await browser.open(`${apiUrl}/pages/consent?authorization_id=x`)).status, 404);
+});
+
+t.test('the page has the language of the browser', async (t) => {
+  const { server, client, browser } = await start(t);
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  const page = await ask(server, client.client_id);
+  for (const [language, { consentTitle: title }] of Object.entries(pageLanguages))
+    t.match(await (await browser.open(page, undefined, { 'accept-language': language })).text(), title);
+});
