@@ -11,8 +11,8 @@ const deliveryResults = ['delivered', 'failed', 'abandoned'];
 
 /** Values of the label `result` of `auth_oauth_tokens_total`. */
 const oauthTokenResults: readonly string[] = [
-  ...['issued', 'invalid_request', 'invalid_client', 'invalid_scope', 'invalid_target'],
-  ...['unauthorized_client', 'unsupported_grant_type', 'temporarily_unavailable', 'failed'],
+  ...['issued', 'invalid_request', 'invalid_client', 'invalid_grant', 'invalid_scope', 'invalid_target'],
+  ...['access_denied', 'unauthorized_client', 'unsupported_grant_type', 'temporarily_unavailable', 'failed'],
 ];
 
 /**

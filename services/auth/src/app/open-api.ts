@@ -68,7 +68,7 @@ export function openApiDocument(api: Api): OpenApiDocument {
 }
 
 /** They accept forms. */
-const tokenPaths: readonly string[] = ['/token', '/oauth/token'];
+const tokenPaths: readonly string[] = ['/token', '/oauth/token', '/oauth/revoke', '/oauth/introspect'];
 /** They have errors of OAuth 2.0. */
 const oauthPaths: readonly string[] = [...tokenPaths, '/oauth/clients/register'];
 

@@ -54,6 +54,14 @@ export const operations: Readonly<Record<string, Operation>> = {
       'Get tokens as an OAuth client: `authorization_code` (RFC 6749 §4.1.3), `refresh_token` (§6), `client_credentials` (§4.4)',
     response: 'ClientToken',
   },
+  'POST /oauth/revoke': {
+    summary: 'End the session of a token of the client (RFC 7009)',
+    response: 'Empty',
+  },
+  'POST /oauth/introspect': {
+    summary: 'Whether a token is valid, for its client or its resource (RFC 7662)',
+    response: 'Introspection',
+  },
   'POST /oauth/clients/register': {
     summary: 'Register an OAuth client, if allowed (RFC 7591)',
     response: 'RegisteredOAuthClient',

@@ -38,10 +38,10 @@ import { addRecoveryCodeRoutes } from '../mfa/recovery-code-routes.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
 import { addAuthorizationRoutes, addGrantRoutes } from '../oauth/authorization-routes.ts';
 import { addAuthorizeRoutes } from '../oauth/authorize.ts';
+import { addClientEndpoints } from '../oauth/client-endpoints.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
 import { addRegistrationRoutes } from '../oauth/registration.ts';
-import { addOAuthTokenRoutes } from '../oauth/token.ts';
 import { addUserInfoRoutes } from '../oauth/userinfo.ts';
 import { addOrganizationDomainRoutes } from '../organizations/domain-routes.ts';
 import { addInvitationRoutes } from '../organizations/invitation-routes.ts';
@@ -106,7 +106,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addCustomProviderRoutes,
   addIdentityRoutes,
   addOAuthClientRoutes,
-  addOAuthTokenRoutes,
+  addClientEndpoints,
   addRegistrationRoutes,
   addAuthorizeRoutes,
   addAuthorizationRoutes,

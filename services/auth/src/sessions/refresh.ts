@@ -21,7 +21,7 @@ import type { Session } from './store.ts';
 import { checkUsable } from './usable.ts';
 
 /** A presented refresh token with its session. */
-interface PresentedToken extends RefreshableSession {
+export interface PresentedToken extends RefreshableSession {
   readonly text: string;
   readonly token: RefreshToken;
 }
@@ -171,7 +171,7 @@ async function limitRefreshes(
 }
 
 /** @throws AppError `refresh_token_not_found`, `refresh_token_already_used` */
-async function findPresentedToken(
+export async function findPresentedToken(
   context: SessionsContext,
   { refreshToken: text, clientId }: RefreshRequest,
 ): Promise<PresentedToken> {

@@ -1,0 +1,14 @@
+import type { AddRoutes } from '../http/api.ts';
+import { ClientAssertions } from './client-assertion.ts';
+import type { GrantContext } from './grant.ts';
+import { addIntrospectionRoute } from './introspection.ts';
+import { addRevocationRoute } from './revocation.ts';
+import { addTokenRoute } from './token.ts';
+
+/** The routes that clients authenticate at, with keys of clients that all of them use. */
+export const addClientEndpoints: AddRoutes<GrantContext> = (api, context) => {
+  const within = { ...context, clientAssertions: new ClientAssertions(context) };
+  addTokenRoute(api, within);
+  addRevocationRoute(api, within);
+  addIntrospectionRoute(api, within);
+};
