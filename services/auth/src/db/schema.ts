@@ -168,6 +168,7 @@ export const usedColumns: Columns = {
   ],
   organization_domains: ['organization_id', 'domain', 'token', 'verified_at', 'created_at'],
   session_organizations: ['session_id', 'organization_id', 'user_id'],
+  session_resources: ['session_id', 'resource'],
   api_keys: [
     ...[
       'id',

@@ -41,9 +41,9 @@ export async function grantAuthorizationCode(
     recordFailedSignIn(context, user, { method, reason: 'user_banned' }, metadata);
     throw new OAuthError('access_denied', 'User is banned');
   }
-  const { id: sessionId, scope } = found;
+  const { id: sessionId, scope, resource } = found;
   const traits = { provider_type: 'oauth_provider_authorization_code', client_id: client.id };
-  const signIn = { user, method, traits, sessionId, client: { id: client.id, scope } };
+  const signIn = { user, method, traits, sessionId, client: { id: client.id, scope, resource } };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failure does not spend the code.
   const session = await store.transaction<IssuedSession | undefined>(async (within) =>

@@ -74,7 +74,8 @@ function accessTokenClaims(
   return {
     ...(issuer !== '' && { iss: issuer }),
     sub: user.id,
-    aud: tokenAudience(user.aud, settings),
+    // RFC 8707 §2.2.
+    aud: session.client?.resource ?? tokenAudience(user.aud, settings),
     exp: issuedAt + Math.floor(settings.jwtExpMs / 1000),
     iat: issuedAt,
     email: user.email,

@@ -40,7 +40,8 @@ export const sessionColumns = raw(`
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
   s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
-  (select json_build_object('id', r.s ->> 'oauth_client_id', 'scope', coalesce(r.s ->> 'scopes', ''))
+  (select json_build_object('id', r.s ->> 'oauth_client_id', 'scope', coalesce(r.s ->> 'scopes', ''),
+      'resource', (select resource from session_resources where session_id = s.id))
     from (select to_jsonb(s) as s) r where r.s ->> 'oauth_client_id' is not null) as session_client,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
     from mfa_amr_claims a where a.session_id = s.id) as session_methods,
@@ -95,12 +96,12 @@ const p = {
   ...parameters(uuid.orNull, 'sessionId'),
   ...parameters(text, 'aal', 'method', 'userAgent', 'ip', 'refreshToken', 'tag', 'scopes'),
   ...parameters(timestamptz, 'at'),
-  ...parameters(text.orNull, 'hmacKey'),
+  ...parameters(text.orNull, 'hmacKey', 'resource'),
   ...parameters(text.list, 'tags'),
 };
 
 /** Starts a session, with further columns. */
-function startWith<V>(columns: Fragment<unknown>, values: Fragment<V>) {
+function startWith<V, W>(columns: Fragment<unknown>, values: Fragment<V>, more: Fragment<W>) {
   return statement({})`
   with new_session as (
     insert into sessions (id, user_id, aal, user_agent, ip, created_at, updated_at, tag, refresh_token_hmac_key, refresh_token_counter${columns})
@@ -115,13 +116,20 @@ function startWith<V>(columns: Fragment<unknown>, values: Fragment<V>) {
       ${noInstance} where ${p.hmacKey} is null
   ), signed_in as (
     update users set last_sign_in_at = ${p.at}, updated_at = ${p.at} where id = ${p.userId}
-  )
+  )${more}
   ${auditInsert()}`;
 }
 
-const start = startWith(raw(''), raw(''));
+const start = startWith(raw(''), raw(''), raw(''));
 // Schemas of GoTrue before 2026 have no such columns, and no OAuth server.
-const startForClient = startWith(raw(', oauth_client_id, scopes'), fragment`, ${p.clientId}, ${p.scopes}`);
+const startForClient = startWith(
+  raw(', oauth_client_id, scopes'),
+  fragment`, ${p.clientId}, ${p.scopes}`,
+  fragment`, new_resource as (
+    insert into session_resources (session_id, resource)
+    select ${p.id}, ${p.resource} where ${p.resource}::text is not null
+  )`,
+);
 
 // See `batchedInput` for `offset 0`. No index serves `is not distinct from`, so no plan scans all
 // sessions of a user.
@@ -211,7 +219,13 @@ export class SessionStore {
       audit,
     };
     if (client === undefined) await start.run(this.#sql, values);
-    else await startForClient.run(this.#sql, { ...values, clientId: client.id, scopes: client.scope });
+    else
+      await startForClient.run(this.#sql, {
+        ...values,
+        clientId: client.id,
+        scopes: client.scope,
+        resource: client.resource,
+      });
   }
 
   /**
@@ -277,6 +291,8 @@ export interface SessionClient {
   readonly id: string;
   /** Separated by spaces. */
   readonly scope: string;
+  /** The audience of its access tokens; null for that of the user. */
+  readonly resource: string | null;
 }
 
 export interface Session {

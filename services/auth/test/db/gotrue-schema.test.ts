@@ -23,7 +23,7 @@ const ownTables = [
   'oauth_client_settings',
   'api_keys',
   ...['organization_domains', 'organization_invitations', 'organization_members', 'organizations'],
-  ...['rate_limits', 'session_organizations'],
+  ...['rate_limits', 'session_organizations', 'session_resources'],
   'tollgate_events',
   'tollgate_migrations',
   'tollgate_totp_periods',

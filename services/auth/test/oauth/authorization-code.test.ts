@@ -4,8 +4,15 @@ import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jos
 import * as openid from 'openid-client';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
-import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
-import { applicationUri, authorizationServer, createApplication } from '../helpers/oauth-clients.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import {
+  applicationUri,
+  authorizationServer,
+  authorize,
+  createApplication,
+  redeem,
+  requestToken,
+} from '../helpers/oauth-clients.ts';
 import { privateKeys } from '../helpers/signing-keys.ts';
 
 /** The issuer of test servers. Requests to it go to the port of the server. */
@@ -148,4 +155,26 @@ t.test('a second request within the consent is approved without a question', asy
   t.equal(tokens.scope, 'phone', 'the scopes of the request, not of the consent');
   const wider = await page.oauth.getAuthorizationDetails(await ask('phone profile'));
   t.match(wider.data, { authorization_id: String, scope: 'phone profile' });
+});
+
+t.test('a resource is the audience of the access tokens, also of refreshed ones', async (t) => {
+  const server = await start(t);
+  const { accessToken } = await signUp(server);
+  const client = await createApplication(server);
+  const resource = 'https://mcp.example.com/v1';
+  const request = { client_id: client.client_id, resource };
+  const { body } = await redeem(server, client, await authorize(server, accessToken, request), { resource });
+  t.equal(decodeJwt(String(body.access_token)).aud, resource);
+  const { client_id, client_secret } = client;
+  const refresh = (more: object) => {
+    const form = { grant_type: 'refresh_token', client_id, client_secret, ...more };
+    return requestToken(server, { ...form, refresh_token: String(body.refresh_token) });
+  };
+  const other = await refresh({ resource: 'https://other.example.com' });
+  t.match(other, { status: 400, body: { error: 'invalid_target' } });
+  const refreshed = await refresh({ resource });
+  t.equal(decodeJwt(String(refreshed.body.access_token)).aud, resource, 'the token was not used up');
+
+  const plain = await redeem(server, client, await authorize(server, accessToken, { client_id }));
+  t.equal(decodeJwt(String(plain.body.access_token)).aud, decodeJwt(accessToken).aud);
 });
