@@ -28,6 +28,7 @@ const variables = {
   MANUAL_LINKING_ENABLED: 'true',
   PAGES_ENABLED: 'true',
   OAUTH_SERVER_ENABLED: 'true',
+  OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
   API_KEYS_ENABLED: 'true',
   API_KEYS_SELF_SERVICE: 'true',
   ORGANIZATIONS_ENABLED: 'true',
@@ -57,6 +58,7 @@ async function startBehindProxy(t: Test, name: string) {
 const email = 'ben@example.com';
 const wellFormedKey = createKey('tgk', systemRandomness);
 const credentials = { email, password: 'correct horse' };
+const client = { client_id: randomUUID(), client_secret: 'secret' };
 /** Bodies that pass validation; other requests have an empty object. */
 const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'POST /signup': () => credentials,
@@ -100,11 +102,10 @@ const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'PUT /admin/webhooks/{webhook_id}': () => ({ disabled: true }),
   'POST /admin/oauth/clients': () => ({ grant_types: ['client_credentials'] }),
   'PUT /admin/oauth/clients/{client_id}': () => ({ plan: 'pro' }),
-  'POST /oauth/token': () => ({
-    grant_type: 'client_credentials',
-    client_id: randomUUID(),
-    client_secret: 'secret',
-  }),
+  'POST /oauth/token': () => ({ grant_type: 'client_credentials', ...client }),
+  'POST /oauth/revoke': () => ({ token: 'a', ...client }),
+  'POST /oauth/introspect': () => ({ token: 'a', ...client }),
+  'POST /oauth/clients/register': () => ({ redirect_uris: ['https://shop.example.com/back'] }),
   'POST /admin/generate_link': () => ({ type: 'signup', ...credentials }),
   'POST /passkeys/authentication/verify': () => ({ challenge_id: randomUUID(), credential: { id: 'a' } }),
   'POST /admin/users/{user_id}': () => credentials,
@@ -125,7 +126,11 @@ const queries: Readonly<Record<string, readonly string[]>> = {
   'GET /verify': ['?type=signup&token=abc'],
   'GET /authorize': ['?provider=github'],
   'GET /user/identities/authorize': ['?provider=github'],
+  'GET /oauth/authorize': [`?client_id=${client.client_id}&redirect_uri=https://shop.example.com/back`],
 };
+
+/** Clients authenticate in the body. */
+const ofClients: ReadonlySet<string> = new Set(['/oauth/token', '/oauth/revoke', '/oauth/introspect']);
 
 interface Attempt {
   readonly route: string;
@@ -152,8 +157,7 @@ async function callEveryRoute(server: AuthServer, user: SignedIn): Promise<reado
             .replace('{domain}', 'shop.example.com')
             .replaceAll(/\{\w+\}/g, () => randomUUID()) + query;
         const answer = await server.call(method.toUpperCase(), url, {
-          // A client authenticates in the body.
-          ...(path !== '/oauth/token' && { token }),
+          ...(!ofClients.has(path) && { token }),
           ...(hasBody && { body: bodies[route]?.(user) ?? {} }),
         });
         attempts.push({ route, answer });
