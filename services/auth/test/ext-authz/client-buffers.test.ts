@@ -8,6 +8,8 @@ import { connectAuthz } from '../helpers/authz-client.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
 const mebibyte = 1024 * 1024;
+/** Of all clients together. */
+const maxBufferBytes = 64 * mebibyte;
 
 async function startServer(t: Test) {
   const { url } = await testDatabase(t);
@@ -30,7 +32,7 @@ async function startServer(t: Test) {
   return { server, readMetric };
 }
 
-t.test('200 connections with incomplete checks take less than 100 MB, others are answered', async (t) => {
+t.test('200 connections with incomplete checks do not fill the memory, others are answered', async (t) => {
   const { server, readMetric } = await startServer(t);
   const client = connectAuthz(t, server.extAuthzPort);
   const refused = 'auth_client_buffers_refused_total{protocol="grpc"}';
@@ -51,9 +53,10 @@ t.test('200 connections with incomplete checks take less than 100 MB, others are
       return (await readMetric(refused)) > 200 && answers.length >= 50;
     };
     await t.resolves(awaitUntil(isRefused, { what: '200 checks are refused', timeoutMs: 60_000 }));
-    t.ok((await readMetric('auth_client_buffers_bytes')) <= 64 * mebibyte);
+    t.ok((await readMetric('auth_client_buffers_bytes')) <= maxBufferBytes);
     attack.stop();
   });
-  t.ok(growth < 100e6, `resident memory grew by ${Math.round(growth / 1e6)} MB`);
+  // 800 MiB are sent. What exceeds the buffers is 10 to 40 MB, as the garbage collector runs.
+  t.ok(growth < 2 * maxBufferBytes, `resident memory grew by ${Math.round(growth / 1e6)} MB`);
   t.ok(answers.length > 0 && answers.every((answered) => answered), `${answers.length} other checks`);
 });
