@@ -8,7 +8,7 @@ import { connectAuthz } from '../helpers/authz-client.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
 const mebibyte = 1024 * 1024;
-/** Of all clients together. */
+/** The most that the buffers of all clients together may have. */
 const maxBufferBytes = 64 * mebibyte;
 
 async function startServer(t: Test) {
