@@ -1,7 +1,7 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { OAuthError, RetryLaterError } from '../errors.ts';
-import { bodyLimits, optionalText } from '../http/api.ts';
+import { body, bodyLimits, optionalText } from '../http/api.ts';
 import type { ClientAssertions } from './client-assertion.ts';
 import { authenticateClient, InvalidClientError } from './client-authentication.ts';
 import { requireOAuthServer } from './client-routes.ts';
@@ -33,8 +33,16 @@ export function clientEndpoint(
       reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
       requireOAuthServer(context);
     },
+    preHandler: async (request: FastifyRequest) => rejectRepeated(request),
   } as const;
 }
+
+/** Body of the endpoints to which a client presents a token. @see RFC 7009 §2.1, RFC 7662 §2.1 */
+export const presentedTokenBody = body({
+  ...clientMembers,
+  token: optionalText,
+  token_type_hint: optionalText,
+});
 
 type PresentedMembers = { readonly [Name in keyof typeof clientMembers]?: string | undefined };
 
@@ -54,7 +62,7 @@ export function readClient(
 }
 
 /** Only `resource` may be repeated. @see RFC 6749 §3.2, RFC 8707 §2 */
-export function rejectRepeated({ form }: FastifyRequest): void {
+function rejectRepeated({ form }: FastifyRequest): void {
   if (form === undefined) return;
   const names = [...form.keys()].filter((name) => name !== 'resource');
   if (new Set(names).size < names.length)

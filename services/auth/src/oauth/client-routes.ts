@@ -26,8 +26,10 @@ import {
   updateClient,
 } from './clients.ts';
 
-export const optionalTexts = Type.Optional(Type.Array(Type.String()));
-const clientBody = body({
+const optionalTexts = Type.Optional(Type.Array(Type.String()));
+
+/** Members of clients that administrators, and clients which register themselves, set. */
+export const registeredMembers = {
   redirect_uris: optionalTexts,
   grant_types: optionalTexts,
   client_type: optionalText,
@@ -35,6 +37,10 @@ const clientBody = body({
   client_name: optionalText,
   client_uri: optionalText,
   logo_uri: optionalText,
+};
+
+const clientBody = body({
+  ...registeredMembers,
   jwks: optionalObject,
   jwks_uri: optionalText,
   scopes: optionalTexts,

@@ -1,18 +1,10 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { OAuthError } from '../errors.ts';
-import { type Api, body, optionalText } from '../http/api.ts';
+import type { Api } from '../http/api.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
-import {
-  clientEndpoint,
-  clientMembers,
-  type EndpointContext,
-  readClient,
-  rejectRepeated,
-} from './client-request.ts';
+import { clientEndpoint, type EndpointContext, presentedTokenBody, readClient } from './client-request.ts';
 import type { StoredClient } from './client-store.ts';
 import { findToken, type PresentedToken } from './presented-token.ts';
-
-const introspectionBody = body({ ...clientMembers, token: optionalText, token_type_hint: optionalText });
 
 /** Claims of an access token that the response has. */
 const shownClaims = ['scope', 'client_id', 'sub', 'aud', 'iss', 'exp', 'iat', 'jti'] as const;
@@ -24,9 +16,8 @@ const shownClaims = ['scope', 'client_id', 'sub', 'aud', 'iss', 'exp', 'iat', 'j
  * @see RFC 7662 §2 https://www.rfc-editor.org/rfc/rfc7662#section-2
  */
 export function addIntrospectionRoute(api: Api, context: EndpointContext): void {
-  const options = { ...clientEndpoint(context), schema: { body: introspectionBody } };
+  const options = { ...clientEndpoint(context), schema: { body: presentedTokenBody } };
   api.post('/oauth/introspect', options, async (request, reply) => {
-    rejectRepeated(request);
     const { token = '' } = request.body;
     const client = await readClient(context, request, request.body);
     // RFC 7662 §2.1: without authentication, anyone could try tokens.

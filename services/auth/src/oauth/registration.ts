@@ -1,21 +1,13 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { AuditActor } from '../audit/audit-log.ts';
 import { errors, OAuthError } from '../errors.ts';
-import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
+import { type AddRoutes, body, bodyLimits } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { optionalTexts, requireOAuthServer } from './client-routes.ts';
+import { registeredMembers, requireOAuthServer } from './client-routes.ts';
 import { createClient, type OAuthContext, toClientJson } from './clients.ts';
 
 /** Other members of RFC 7591 are ignored, as §2 requires of unknown ones. */
-const registrationBody = body({
-  redirect_uris: optionalTexts,
-  grant_types: optionalTexts,
-  client_type: optionalText,
-  token_endpoint_auth_method: optionalText,
-  client_name: optionalText,
-  client_uri: optionalText,
-  logo_uri: optionalText,
-});
+const registrationBody = body(registeredMembers);
 
 const userGrants: readonly string[] = ['authorization_code', 'refresh_token'];
 const userMethods: readonly string[] = ['client_secret_basic', 'client_secret_post', 'none'];

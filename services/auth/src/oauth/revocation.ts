@@ -1,17 +1,9 @@
 import { auditEntry } from '../audit/audit-log.ts';
 import { OAuthError } from '../errors.ts';
-import { type Api, body, optionalText } from '../http/api.ts';
+import type { Api } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import {
-  clientEndpoint,
-  clientMembers,
-  type EndpointContext,
-  readClient,
-  rejectRepeated,
-} from './client-request.ts';
+import { clientEndpoint, type EndpointContext, presentedTokenBody, readClient } from './client-request.ts';
 import { findToken } from './presented-token.ts';
-
-const revocationBody = body({ ...clientMembers, token: optionalText, token_type_hint: optionalText });
 
 /**
  * `/oauth/revoke`: ends the session of a refresh or access token of the client. Tokens that are
@@ -20,9 +12,8 @@ const revocationBody = body({ ...clientMembers, token: optionalText, token_type_
  * @see RFC 7009 §2 https://www.rfc-editor.org/rfc/rfc7009#section-2
  */
 export function addRevocationRoute(api: Api, context: EndpointContext): void {
-  const options = { ...clientEndpoint(context), schema: { body: revocationBody } };
+  const options = { ...clientEndpoint(context), schema: { body: presentedTokenBody } };
   api.post('/oauth/revoke', options, async (request, reply) => {
-    rejectRepeated(request);
     const { token = '' } = request.body;
     const client = await readClient(context, request, request.body);
     if (token === '') throw new OAuthError('invalid_request', 'token is required');

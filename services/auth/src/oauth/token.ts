@@ -4,13 +4,7 @@ import { type Api, body, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { grantAuthorizationCode } from './authorization-code.ts';
 import { grantClientCredentials } from './client-credentials.ts';
-import {
-  clientEndpoint,
-  clientMembers,
-  type EndpointContext,
-  readClient,
-  rejectRepeated,
-} from './client-request.ts';
+import { clientEndpoint, clientMembers, type EndpointContext, readClient } from './client-request.ts';
 import type { StoredClient } from './client-store.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
 import { grantRefreshToken } from './refresh-token.ts';
@@ -47,7 +41,6 @@ export function addTokenRoute(api: Api, context: EndpointContext): void {
   const options = { ...clientEndpoint(context, { onError }), schema: { body: tokenBody } };
   api.post('/oauth/token', options, async (request, reply) => {
     const { grant_type: grantType = '', ...presented } = request.body;
-    rejectRepeated(request);
     if (grantType === '') throw new OAuthError('invalid_request', 'grant_type is required');
     const grant = grants.get(grantType);
     if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'Unknown grant_type');
