@@ -1,23 +1,16 @@
 import { isUuid } from '@tollgate/kit/text';
-import { digestKey } from '../api-keys/key-format.ts';
 import type { ApiKeyStateStore } from '../api-keys/state-store.ts';
 import { errors } from '../errors.ts';
 import { versionClaim } from '../keys/client-tokens.ts';
 import { type JwtClaims, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import type { ClientStateStore } from './client-state.ts';
-import { type AuthorizerContext, forbidden, invalidToken, noToken } from './decision.ts';
-import { type Caller, CallerIdentifier, parseUserLimit } from './identity.ts';
+import { type AuthorizerContext, invalidToken, noToken } from './decision.ts';
+import { type Caller, CallerIdentifier } from './identity.ts';
 import type { IdentityStateStore } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
-import {
-  findKeyProblem,
-  isKeyToken,
-  type KeySettings,
-  keyIdentity,
-  keyStarts,
-  mayExist,
-} from './key-caller.ts';
+import { denyKey, isKeyToken, type KeySettings, keyStarts } from './key-caller.ts';
+import { keyDigest, readKey } from './verify-key.ts';
 
 /** Who the explained request is from: a credential, or the id of a caller as `user:<id>`. */
 export interface ExplainedCaller {
@@ -54,7 +47,7 @@ export async function identifyExplained(
   if (credential !== undefined && credential !== '') {
     const isKey = isKeyToken(credential, keyStarts(context.keySettings)) || !credential.includes('.');
     return isKey
-      ? await identifyKey(context, { digest: keyDigest(context, credential), address }, mapping)
+      ? await identifyKey(context, { digest: keyDigest(credential, context.keySettings), address }, mapping)
       : await identifyBearer(context, credential, mapping);
   }
   if (as === undefined || as === '') return { ok: false, denial: noToken() };
@@ -127,21 +120,12 @@ async function clientClaims(
   return { ...claims, ...commonClaims(context, caller), [versionClaim]: state.version };
 }
 
-function keyDigest({ keySettings }: ExplainCallerContext, key: string): string | undefined {
-  return mayExist(key, keySettings) ? digestKey(key) : undefined;
-}
-
+/** The answer that the gateway would get for a key. */
 async function identifyKey(
-  { store, keySettings, nowMs }: ExplainCallerContext,
-  { digest, address }: { readonly digest: string | undefined; readonly address: string },
+  { keySettings, ...context }: ExplainCallerContext,
+  key: Parameters<typeof readKey>[1],
   mapping: ClaimMapping,
 ): Promise<Caller> {
-  const [state] = digest === undefined ? [] : await store.apiKeyStates.findMany([digest]);
-  if (state === undefined) return { ok: false, denial: invalidToken('invalid_api_key') };
-  const problem = findKeyProblem(state, { nowMs: nowMs(), address: () => address });
-  if (problem === 'api_key_network_not_allowed') return { ok: false, denial: forbidden(problem) };
-  if (problem !== undefined) return { ok: false, denial: invalidToken(problem) };
-  const limit = parseUserLimit(state.user?.appMetadata ?? {});
-  const ownerLimit = limit.ok ? limit.limit : undefined;
-  return new KnownCaller(keyIdentity(state, { settings: keySettings, mapping, ownerLimit }));
+  const read = await readKey({ ...context, settings: keySettings }, key, mapping);
+  return read.ok ? new KnownCaller(read.identity) : { ok: false, denial: denyKey(read.code) };
 }

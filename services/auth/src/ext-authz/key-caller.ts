@@ -6,6 +6,7 @@ import type { LimitOverride } from '../limits/limit-override.ts';
 import { isBanned } from '../users/user.ts';
 import type { CallerIdentity } from './caller.ts';
 import { type ClaimMapping, parsePlan, readAdded, readPlan } from './claim-mapping.ts';
+import { type AuthzDenied, forbidden, invalidToken } from './decision.ts';
 
 export type KeyProblem =
   | 'invalid_api_key'
@@ -58,6 +59,11 @@ export function findKeyProblem(
   if (userId !== undefined && user === undefined) return 'user_not_found';
   if (user !== undefined && isBanned(user, nowMs)) return 'user_banned';
   return networks === undefined || networks.has(address()) ? undefined : 'api_key_network_not_allowed';
+}
+
+/** The answer to a request with a rejected key. */
+export function denyKey(problem: KeyProblem): AuthzDenied {
+  return problem === 'api_key_network_not_allowed' ? forbidden(problem) : invalidToken(problem);
 }
 
 interface IdentityOptions {

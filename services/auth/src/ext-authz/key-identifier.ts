@@ -9,10 +9,11 @@ import { WrongKeys } from '../limits/wrong-keys.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
 import { noHeaders, type WantedHeaders } from './codec.ts';
-import { type AuthzDenied, type AuthzRequest, forbidden, invalidToken, overLimit } from './decision.ts';
+import { type AuthzDenied, type AuthzRequest, invalidToken, overLimit } from './decision.ts';
 import type { Caller } from './identity.ts';
 import { KnownCaller } from './identity-headers.ts';
 import {
+  denyKey,
   findKeyProblem,
   isKeyToken,
   keyIdentity,
@@ -168,8 +169,7 @@ export class KeyIdentifier {
     const now = nowMs();
     const address = () => this.#addresses.findAddress(request);
     const problem = findKeyProblem(state, { nowMs: now, address });
-    if (problem === 'api_key_network_not_allowed') return deny(forbidden(problem), credentials);
-    if (problem !== undefined) return deny(invalidToken(problem), credentials);
+    if (problem !== undefined) return deny(denyKey(problem), credentials);
     const known = this.#callers.get(state);
     const isCurrent = known?.mapping === mapping && known.credentials === credentials;
     const created = isCurrent ? known : this.#createCaller(state, mapping, credentials);
