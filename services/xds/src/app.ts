@@ -1,4 +1,3 @@
-import type { KubeConfig } from '@kubernetes/client-node';
 import {
   followTls,
   plaintextCredentials,
@@ -9,10 +8,9 @@ import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { Health } from '@tollgate/kit/health';
 import { nameListenSettings } from '@tollgate/kit/http-server';
-import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
+import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { startTracing } from '@tollgate/kit/telemetry';
-import { maskUrl } from '@tollgate/kit/text';
 import type { TlsValidity } from '@tollgate/kit/tls';
 import { Registry } from 'prom-client';
 import { buildAdminServer } from './admin/server.ts';
@@ -23,47 +21,26 @@ import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
 import type { ServedType } from './ads/stream.ts';
 import { type Snapshot, SnapshotStore } from './catalog/snapshot.ts';
-import type { HoldStore, ResourceSource } from './catalog/source.ts';
-import { SecretCertificates } from './certificates/certificates.ts';
+import type { HoldStore } from './catalog/source.ts';
+import type { SecretCertificates } from './certificates/certificates.ts';
 import {
   getGrpcHost,
   getSourceName,
   type Settings,
-  type SourceName,
   settingsSpec,
   toAdsListenOptions,
-  toCertificateOptions,
   toTlsFiles,
   toTracingOptions,
 } from './config/settings.ts';
 import { type Context, PipelineTrace } from './context.ts';
 import { type DeletionOptions, memoryHold } from './deletions.ts';
-import { ApiClient } from './kube/client.ts';
-import { currentNamespace, loadKubeConfig } from './kube/config.ts';
-import { type Leadership, LeaseElector, replicaIdentity } from './kube/lease.ts';
-import { rateLimitConfigs } from './kube/resources.ts';
+import { environments, type Served, toAllowedHosts } from './environment.ts';
 import { countReloads, registerLimiters, registerMetrics } from './metrics.ts';
 import { Pipeline } from './pipeline.ts';
 import { accessConfigType } from './policies/access-config.ts';
-import { type AllowedHosts, parseHostsByNamespace } from './policies/allowed-hosts.ts';
 import { PolicyLog } from './policies/policy-log.ts';
 import { PolicyPipeline } from './policies/policy-pipeline.ts';
-import type { PolicyReporter } from './policies/policy-result.ts';
-import type { PolicySource } from './policies/policy-source.ts';
-import { AllowFile } from './sources/allow-file.ts';
-import { FolderSource } from './sources/folder.ts';
-import { HeldConfigMap } from './sources/held-config-map.ts';
-import { KubernetesSource } from './sources/kubernetes.ts';
-import { KubernetesPolicies } from './sources/kubernetes-policies.ts';
-import { LastValidFiles } from './sources/last-valid-files.ts';
-import { KubernetesEvents } from './status/events.ts';
-import { countByState, summarizeLimiters } from './status/limiter-report.ts';
-import type { ReportedMatches } from './status/matched-rules.ts';
-import { PolicyStatusWriter } from './status/policy-writer.ts';
-import { ReplicaReports } from './status/replica-reports.ts';
-import type { StatusWriter } from './status/reporter.ts';
-import { readStoredStatus, type StoredStatus } from './status/status-manifest.ts';
-import { KubernetesStatusWriter } from './status/writer.ts';
+import { countByState } from './status/limiter-report.ts';
 
 /** The service, before it is started. */
 export interface App {
@@ -197,13 +174,6 @@ export async function buildApp(
   return { lifecycle, health, ports };
 }
 
-/** Undefined without the setting. */
-function toAllowedHosts(settings: Settings): AllowedHosts | undefined {
-  const parsed = parseHostsByNamespace(settings.allowedHosts);
-  if (!parsed.ok || parsed.value.size === 0) return undefined;
-  return (namespace) => parsed.value.get(namespace) ?? [];
-}
-
 function toDeletionOptions(settings: Settings, store: HoldStore): DeletionOptions | undefined {
   if (!settings.deletionGuard) return undefined;
   const { deletionDelayMs, deletionGuardWindowMs, deletionGuardDomains, deletionGuardShare } = settings;
@@ -225,13 +195,6 @@ function certificatesComponent(certificates: SecretCertificates, health: Health)
     start: (context: { readonly signal: AbortSignal }) => certificates.start(context),
     stop: () => certificates.close(),
   };
-}
-
-interface Served {
-  readonly snapshots: SnapshotStore;
-  readonly limiters: LimiterRegistry;
-  /** The part of the replica's report about rules that have matched. */
-  readonly reportMatches: () => ReportedMatches | undefined;
 }
 
 interface AdsParts extends Pick<Served, 'snapshots' | 'limiters'> {
@@ -289,181 +252,4 @@ async function loadCredentials(
     logger.warn({ host }, 'serving ADS without TLS (XDS_GRPC_PLAINTEXT), use only in trusted networks');
   else logger.warn({ host }, 'serving ADS without TLS, only on loopback');
   return plaintextCredentials();
-}
-
-/** Where objects come from, and where their statuses are written. */
-interface Environment {
-  readonly source: ResourceSource;
-  /** Undefined: access policies are not read, and auth servers get none. */
-  readonly policies?: PolicySource;
-  /** Where held deletions are stored. */
-  readonly holdStore: HoldStore;
-  /** Hosts that access policies may have. Default those of the settings. */
-  readonly allowedHosts?: AllowedHosts;
-  /** Get the results of access policies. */
-  readonly policyReporters?: readonly PolicyReporter[];
-  /** Where held deletions of access policies are stored. Default in memory. */
-  readonly policyHoldStore?: HoldStore;
-  /** Empty when objects have no status. */
-  readonly writers: readonly StatusWriter[];
-  /** @see PipelineOptions */
-  readonly startGraceMs?: number;
-  readonly stored?: (id: string) => StoredStatus | undefined;
-  /** Undefined when replicas do not report to each other. */
-  readonly reports?: ReplicaReports;
-  /** Undefined without an election. */
-  readonly leadership?: Leadership | undefined;
-  /** Started before the source. */
-  readonly components: readonly LifecycleComponent[];
-  /** Started after the ADS server. */
-  readonly statusComponents: readonly LifecycleComponent[];
-  /** Undefined when certificates are files, or TLS is off. */
-  readonly certificates?: SecretCertificates | undefined;
-  /** Undefined without a cluster. */
-  readonly api?: ApiClient;
-}
-
-/** Environments by the values of XDS_SOURCE. */
-const environments = { folder: readFolder, kubernetes: readCluster } satisfies Record<SourceName, unknown>;
-
-function readFolder(context: Context, settings: Settings): Environment {
-  const { folder, namespaces, dataFolder, deletionGuard: comparesStored } = settings;
-  const lastValid =
-    dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
-  const source = new FolderSource(context, { folder, namespaces, lastValid, comparesStored });
-  const holdStore = new AllowFile(context, folder, 'limits');
-  const policyHoldStore = new AllowFile(context, folder, 'policies');
-  const environment = {
-    ...{ source, policies: source.policies, statusComponents: [] },
-    ...{ holdStore, policyHoldStore },
-  };
-  if (lastValid === undefined) return { ...environment, writers: [], components: [] };
-  const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
-  return {
-    ...environment,
-    ...{ writers: [lastValid], policyReporters: [lastValid.policies], startGraceMs: 0, components },
-  };
-}
-
-async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {
-  const { logger, metrics } = context;
-  const { folder, namespaces, resyncIntervalMs: resyncMs } = settings;
-  if (folder !== '')
-    logger.warn({ folder }, 'XDS_FOLDER ignored: set XDS_SOURCE=folder to read objects from the folder');
-  const config = await loadKubeConfig(settings);
-  const api = new ApiClient(config);
-  logger.info(
-    { server: maskUrl(api.server), context: config.getCurrentContext(), namespaces },
-    'reading objects from a cluster',
-  );
-  const source = new KubernetesSource({
-    ...{ api, logger, metrics, namespaces, resyncMs },
-    resource: rateLimitConfigs,
-  });
-  const policies = settings.accessPolicies
-    ? new KubernetesPolicies({ api, logger, namespaces, resyncMs })
-    : undefined;
-  const podNamespace = settings.podNamespace || currentNamespace(config);
-  const certificates = settings.grpcOwnCa
-    ? new SecretCertificates(context, {
-        ...toCertificateOptions(settings, podNamespace),
-        api,
-        onAttempt: countReloads(metrics, 'tls'),
-      })
-    : undefined;
-  const components = [{ name: 'API client', stop: () => api.close() }];
-  const status = settings.statusEnabled
-    ? composeStatus(context, settings, { api, config, source, policies, ...served })
-    : { leadership: undefined, writers: [], statusComponents: [] };
-  const namespace = settings.leaseNamespace || podNamespace;
-  const name = `${settings.leaseName}-held`;
-  // Without statuses, the privileges for objects that replicas share are missing, too.
-  const makeHoldStore = (name: string) =>
-    status.leadership === undefined
-      ? memoryHold
-      : new HeldConfigMap({ api, logger, namespace, name, leadership: status.leadership });
-  return {
-    ...{ api, source, certificates, components, ...status },
-    holdStore: makeHoldStore(name),
-    ...(policies && {
-      ...{ policies, policyHoldStore: makeHoldStore(`${name}-policies`) },
-      allowedHosts: (namespace) => [
-        ...(toAllowedHosts(settings)?.(namespace) ?? []),
-        ...policies.allowedHosts(namespace),
-      ],
-    }),
-  };
-}
-
-interface ClusterParts extends Served {
-  readonly api: ApiClient;
-  readonly config: KubeConfig;
-  readonly source: KubernetesSource;
-  readonly policies: KubernetesPolicies | undefined;
-}
-
-function composeStatus(
-  context: Context,
-  settings: Settings,
-  { api, config, source, policies, snapshots, limiters, reportMatches }: ClusterParts,
-): Pick<
-  Environment,
-  'writers' | 'policyReporters' | 'reports' | 'stored' | 'statusComponents' | 'leadership'
-> {
-  const { logger, metrics } = context;
-  const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
-  const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
-  const identity = replicaIdentity(settings.podName);
-  const leadership = new LeaseElector({
-    api,
-    logger,
-    metrics,
-    namespace,
-    name,
-    identity,
-    podName: settings.podName,
-    leaseDurationMs,
-    renewDeadlineMs: settings.leaseRenewDeadlineMs,
-    retryPeriodMs: settings.leaseRetryPeriodMs,
-  });
-  const writer = new KubernetesStatusWriter(context, {
-    api,
-    objects: source.objects,
-    leadership,
-    debounceMs,
-  });
-  const policyWriter =
-    policies && new PolicyStatusWriter(context, { api, objects: policies.objects, leadership, debounceMs });
-  const events = new KubernetesEvents(context, { api, leadership, instance: identity });
-  const reports = new ReplicaReports({
-    api,
-    logger,
-    leadership,
-    namespace,
-    name: `${name}-limiters`,
-    identity,
-    summarize: () => ({
-      ...summarizeLimiters(limiters.settled(), (name) => snapshots.currentOf(name)),
-      matched: reportMatches(),
-    }),
-  });
-  const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
-    name,
-    start: () => part.start(),
-    stop: () => part.close(),
-  });
-  return {
-    leadership,
-    writers: [writer, events],
-    ...(policyWriter && { policyReporters: [policyWriter] }),
-    reports,
-    stored: (id) => readStoredStatus(source.objects.get(id)?.manifest),
-    statusComponents: [
-      toComponent('limiter reports', reports),
-      toComponent('leader election', leadership),
-      toComponent('status writer', writer),
-      toComponent('event writer', events),
-      ...(policyWriter ? [toComponent('status writer of policies', policyWriter)] : []),
-    ],
-  };
 }

@@ -40,6 +40,12 @@ interface Parts<O extends GuardedObject>
   readonly onDue: () => void;
 }
 
+interface ApplyOptions<O extends GuardedObject, Change> {
+  /** Whether no events were applied before. */
+  readonly isFirst: boolean;
+  readonly apply: (events: readonly GuardedEvent<O>[]) => Promise<Change>;
+}
+
 /** Converts objects into those of a store, and back. */
 export interface HeldForm<O extends GuardedObject> {
   toHeld(object: O): HeldObject;
@@ -133,13 +139,32 @@ export class Deletions<O extends GuardedObject> {
     else this.#cancelReplace = schedule(goneRetryMs, () => void this.replaceGone(isOver, replace));
   }
 
-  /** When `admit` is due without an event, by the monotonic clock. */
+  /** When `apply` is due without an event, by the monotonic clock. */
   nextDueMs(): number | undefined {
     return this.#due.length > 0 ? this.#parts.now() : this.#guard.nextDueMs();
   }
 
-  /** Returns the events for the catalog. They come again until `applied` is called. */
-  async admit(events: readonly SourceEvent[]): Promise<readonly GuardedEvent<O>[]> {
+  /**
+   * Applies what the guard lets through. It comes again if `apply` rejects. Before the first events,
+   * what was in force before a restart is applied, so that objects which are missing since then count
+   * as deleted.
+   */
+  async apply<Change>(
+    events: readonly SourceEvent[],
+    { isFirst, apply }: ApplyOptions<O, Change>,
+  ): Promise<Change> {
+    const [first] = events;
+    if (isFirst && first?.type === 'replaced' && first.before !== undefined)
+      await apply(await this.#admit([{ type: 'replaced', objects: first.before }]));
+    const change = await apply(await this.#admit(events));
+    this.#due.splice(0, this.#admitted);
+    this.#admitted = 0;
+    this.#report();
+    return change;
+  }
+
+  /** Returns the events for the catalog. They come again until they were applied. */
+  async #admit(events: readonly SourceEvent[]): Promise<readonly GuardedEvent<O>[]> {
     const { now } = this.#parts;
     this.#due.push(...this.#guard.admit(events, now()));
     const reason = this.#guard.isDue(now()) ? await this.#findReason() : undefined;
@@ -147,13 +172,6 @@ export class Deletions<O extends GuardedObject> {
     if (this.#stored.isAllowed && this.#guard.hold !== undefined) this.#release();
     this.#admitted = this.#due.length;
     return [...this.#due];
-  }
-
-  /** The events of `admit` were applied. */
-  applied(): void {
-    this.#due.splice(0, this.#admitted);
-    this.#admitted = 0;
-    this.#report();
   }
 
   /** Undefined also when the source cannot find out, which postpones the deletions. */

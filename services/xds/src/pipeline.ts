@@ -209,12 +209,7 @@ export class Pipeline {
     const apply = (admitted: readonly CatalogEvent[]) =>
       runInSlices(this.#catalog.apply(admitted, this.#context.nowMs()), { sliceMs: this.#sliceMs });
     if (this.#deletions === undefined) return await apply(events);
-    const [first] = events;
-    if (!this.#synced && first?.type === 'replaced' && first.before !== undefined)
-      await apply(await this.#deletions.admit([{ type: 'replaced', objects: first.before }]));
-    const change = await apply(await this.#deletions.admit(events));
-    this.#deletions.applied();
-    return change;
+    return await this.#deletions.apply(events, { isFirst: !this.#synced, apply });
   }
 
   #publish(events: readonly SourceEvent[], { snapshot, results, deleted }: CatalogChange): void {

@@ -40,10 +40,13 @@ async function startDeletions(t: Test) {
     tell: (stored: StoredHold) => tell(stored),
     /** Applies events, and what `during` does while they are applied. */
     async step(events: readonly SourceEvent[], during: () => void = () => undefined): Promise<void> {
-      const admitted = await deletions.admit(events);
-      during();
-      runSteps(catalog.apply(admitted, nowMs));
-      deletions.applied();
+      await deletions.apply(events, {
+        isFirst: false,
+        apply: async (admitted) => {
+          during();
+          runSteps(catalog.apply(admitted, nowMs));
+        },
+      });
     },
     advance(ms: number): void {
       nowMs += ms;

@@ -14,7 +14,7 @@ import type { ValidationResult } from '../catalog/validation-result.ts';
 import { parseHostsByNamespace } from '../policies/allowed-hosts.ts';
 import { PolicyCatalog } from '../policies/policy-catalog.ts';
 import type { PolicyFinding } from '../policies/policy-result.ts';
-import { FolderContents, manifestFiles } from '../sources/folder.ts';
+import { FolderContents, manifestFiles } from '../sources/folder-contents.ts';
 
 const command = 'tollgate-xds-check';
 const failedExitCode = 1;

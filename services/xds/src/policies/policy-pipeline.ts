@@ -206,12 +206,7 @@ export class PolicyPipeline {
     const apply = (admitted: readonly PolicyEvent[]) =>
       runInSlices(this.#catalog.apply(admitted), { sliceMs });
     if (this.#deletions === undefined) return await apply(events);
-    const [first] = events;
-    if (!this.#synced && first?.type === 'replaced' && first.before !== undefined)
-      await apply(await this.#deletions.admit([{ type: 'replaced', objects: first.before }]));
-    const change = await apply(await this.#deletions.admit(events));
-    this.#deletions.applied();
-    return change;
+    return await this.#deletions.apply(events, { isFirst: !this.#synced, apply });
   }
 
   /** Why auth servers do not get what the source has. */
