@@ -43,6 +43,13 @@ function toStandalone(files: readonly string[], ports: ServicePorts, more: reado
 
 const group = 'gateway.envoyproxy.io';
 
+/** The beginning of every configuration of Envoy Gateway. */
+export const gatewayConfig = {
+  apiVersion: `${group}/v1alpha1`,
+  kind: 'EnvoyGateway',
+  gateway: { controllerName: `${group}/gatewayclass-controller` },
+};
+
 /** Its configuration by the example's values of its chart. */
 export function clusterConfig() {
   // Parsed boundary: our own file.
@@ -58,17 +65,11 @@ export function clusterConfig() {
       };
     };
   };
-  return {
-    apiVersion: `${group}/v1alpha1`,
-    kind: 'EnvoyGateway',
-    gateway: { controllerName: `${group}/gatewayclass-controller` },
-    ...values.config.envoyGateway,
-  };
+  return { ...gatewayConfig, ...values.config.envoyGateway };
 }
 
-/** Configuration of a gateway without a cluster. */
-function standaloneConfig(folder: string): object {
-  const config = clusterConfig();
+/** Folders and programs of a gateway without a cluster, which reads `objects.yaml`. */
+function hostConfig(folder: string): object {
   const host = {
     configHome: join(folder, 'config'),
     dataHome: join(folder, 'data'),
@@ -76,37 +77,59 @@ function standaloneConfig(folder: string): object {
     runtimeDir: join(folder, 'run'),
   };
   return {
+    type: 'Custom',
+    custom: {
+      resource: { type: 'File', file: { paths: [join(folder, 'objects.yaml')] } },
+      infrastructure: { type: 'Host', host },
+    },
+  };
+}
+
+/** Configuration of a gateway without a cluster. */
+function standaloneConfig(): StandaloneConfig {
+  const config = clusterConfig();
+  return {
     ...config,
-    provider: {
-      type: 'Custom',
-      custom: {
-        resource: { type: 'File', file: { paths: [join(folder, 'objects.yaml')] } },
-        infrastructure: { type: 'Host', host },
-      },
-    },
     // Its access log would fill the output.
-    envoyProxy: {
-      ipFamily: 'DualStack',
-      provider: { type: 'Host', host: { envoyVersion } },
-      telemetry: { accessLog: { disable: true } },
-    },
+    envoyProxy: { ipFamily: 'DualStack', telemetry: { accessLog: { disable: true } } },
     extensionApis: { enableBackend: true },
     // Time for a busy machine.
     rateLimit: { ...config.rateLimit, timeout: '5s' },
   };
 }
 
-/** Makes certificates of its own authority; those of the limiter are in `/certs`. */
-export function makeEnvoyGatewayCertificates(folder: string): void {
+export interface StandaloneConfig {
+  readonly envoyProxy: object;
+  readonly [name: string]: unknown;
+}
+
+/** Makes certificates of its own authority in the folder. */
+export function makeCertificates(folder: string): void {
   const args = ['certgen', '--local', '--config-home', join(folder, 'config')];
   execFileSync(findBinary('envoy-gateway'), args, { stdio: 'pipe' });
+}
+
+/** Makes certificates of its own authority; those of the limiter are in `/certs`. */
+export function makeEnvoyGatewayCertificates(folder: string): void {
+  makeCertificates(folder);
   cpSync(join(folder, 'config/certs/envoy-rate-limit'), '/certs', { recursive: true });
 }
 
 /** Writes the configuration of a gateway without a cluster. */
 export function prepareEnvoyGateway(folder: string, ports: ServicePorts): void {
-  writeFileSync(join(folder, 'objects.yaml'), toStandalone(exampleFiles, ports));
-  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(standaloneConfig(folder)));
+  writeStandalone(folder, toStandalone(exampleFiles, ports), standaloneConfig());
+}
+
+/** Writes the objects and the configuration of a gateway without a cluster, which starts our Envoy. */
+export function writeStandalone(folder: string, objects: string, config: StandaloneConfig): void {
+  writeFileSync(join(folder, 'objects.yaml'), objects);
+  const provider = { type: 'Host', host: { envoyVersion } };
+  const complete = {
+    ...config,
+    provider: hostConfig(folder),
+    envoyProxy: { ...config.envoyProxy, provider },
+  };
+  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(complete));
   const envoy = join(folder, 'data/envoy-versions', envoyVersion, 'bin/envoy');
   mkdirSync(dirname(envoy), { recursive: true });
   symlinkSync(findBinary('envoy'), envoy);
