@@ -173,11 +173,11 @@ export declare type RouteRule = Message<"tollgate.policy.v1.RouteRule"> & {
   overrides: string[];
 
   /**
-   * Each a Gateway and a port of it, such as `infra/main:443`: requests that arrive there are told
-   * apart by host, and requests that arrive elsewhere are not. If an auth server cannot tell at
-   * which of several a request arrived, the policies of all must allow it. At a port with TLS the
-   * listener is added, such as `infra/main:443/shop`: a gateway chooses it by the server name of the
-   * connection, which may differ from the host of a request.
+   * The ports of Gateways at which the rule takes requests, such as `infra/main:80`. The rules of
+   * one port are told apart by the host of a request. If an auth server cannot tell at which of
+   * several ports a request arrived, the policies of all of them must allow it. A port with TLS also
+   * has the name of the listener, such as `infra/main:443/shop`: a gateway chooses the listener by
+   * the server name of the connection, which may differ from the host of a request.
    *
    * @generated from field: repeated string gateways = 6;
    */
