@@ -120,7 +120,7 @@ export function prepareEnvoyGateway(folder: string, ports: ServicePorts): void {
   writeStandalone(folder, toStandalone(exampleFiles, ports), standaloneConfig());
 }
 
-/** Writes the objects and the configuration of a gateway without a cluster, which starts our Envoy. */
+/** Writes objects and configuration of a gateway without a cluster, which starts our Envoy. */
 export function writeStandalone(folder: string, objects: string, config: StandaloneConfig): void {
   writeFileSync(join(folder, 'objects.yaml'), objects);
   const provider = { type: 'Host', host: { envoyVersion } };

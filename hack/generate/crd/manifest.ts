@@ -9,7 +9,7 @@ interface Column {
   readonly priority?: number;
 }
 
-/** What differs between our kinds. */
+/** The parts of a definition that each kind has for itself. */
 export interface CustomResource {
   readonly group: string;
   readonly kind: string;

@@ -145,9 +145,9 @@ export class Deletions<O extends GuardedObject> {
   }
 
   /**
-   * Applies what the guard lets through. It comes again if `apply` rejects. Before the first events,
-   * what was in force before a restart is applied, so that objects which are missing since then count
-   * as deleted.
+   * Applies what the guard lets through. It comes again if `apply` rejects. Before the first
+   * events, what was in force before a restart is applied, so that objects which are missing since
+   * then count as deleted.
    */
   async apply<Change>(
     events: readonly SourceEvent[],

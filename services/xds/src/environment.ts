@@ -40,7 +40,7 @@ export interface Served {
 }
 
 /** Where objects come from, and where their statuses are written. */
-export interface Environment {
+interface Environment {
   readonly source: ResourceSource;
   /** Undefined: access policies are not read, and auth servers get none. */
   readonly policies?: PolicySource;
