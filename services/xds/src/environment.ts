@@ -82,8 +82,8 @@ function readFolder(context: Context, settings: Settings): Environment {
   const lastValid =
     dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
   const source = new FolderSource(context, { folder, namespaces, lastValid, comparesStored });
-  const holdStore = new AllowFile(context, folder, 'limits');
-  const policyHoldStore = new AllowFile(context, folder, 'policies');
+  const holdStore = new AllowFile(folder, 'limits');
+  const policyHoldStore = new AllowFile(folder, 'policies');
   const environment = {
     ...{ source, policies: source.policies, statusComponents: [] },
     ...{ holdStore, policyHoldStore },

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HeldObject, HoldStore, StoredHold } from '../catalog/source.ts';
@@ -5,7 +6,7 @@ import type { HeldObject, HoldStore, StoredHold } from '../catalog/source.ts';
 /** Ignored by the source: names of manifests do not begin with a dot. */
 const fileNames = { limits: '.allow-deletions', policies: '.allow-policy-deletions' };
 
-const pollMs = 1_000;
+const defaultPollMs = 1_000;
 
 /**
  * Lets held deletions of a folder through when a file in it was written after they were held back.
@@ -14,13 +15,13 @@ const pollMs = 1_000;
  */
 export class AllowFile implements HoldStore {
   readonly #path: string;
-  readonly #nowMs: () => number;
+  readonly #pollMs: number;
   #onChange: (stored: StoredHold) => void = () => undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ nowMs }: { readonly nowMs: () => number }, folder: string, lets: keyof typeof fileNames) {
+  constructor(folder: string, lets: keyof typeof fileNames, pollMs: number = defaultPollMs) {
     this.#path = join(folder, fileNames[lets]);
-    this.#nowMs = nowMs;
+    this.#pollMs = pollMs;
   }
 
   get command(): string {
@@ -36,8 +37,8 @@ export class AllowFile implements HoldStore {
       this.#stop();
       this.#onChange({ isAllowed: false, objects: [] });
     } else if (this.#timer === undefined) {
-      const sinceMs = this.#nowMs();
-      this.#timer = setInterval(() => void this.#check(sinceMs), pollMs).unref();
+      const before = this.#writtenMs();
+      this.#timer = setInterval(() => void this.#check(before), this.#pollMs).unref();
     }
   }
 
@@ -50,9 +51,22 @@ export class AllowFile implements HoldStore {
     this.#timer = undefined;
   }
 
-  async #check(sinceMs: number): Promise<void> {
+  /**
+   * Undefined without a file. It is synchronous, since a file that is written once the hold is
+   * logged counts as new. Times of files are compared with each other only: file systems have
+   * clocks of their own.
+   */
+  #writtenMs(): number | undefined {
+    try {
+      return statSync(this.#path, { throwIfNoEntry: false })?.mtimeMs;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #check(before: number | undefined): Promise<void> {
     const found = await stat(this.#path).catch(() => undefined);
-    if (found !== undefined && found.mtimeMs >= sinceMs && this.#timer !== undefined)
+    if (found !== undefined && found.mtimeMs !== before && this.#timer !== undefined)
       this.#onChange({ isAllowed: true, objects: [] });
   }
 }
