@@ -3,6 +3,7 @@ import type { Steps } from '@tollgate/kit/time';
 import type { Route } from '@tollgate/proto/tollgate/policy/v1/access_config';
 import type { KubeObject } from '../kube/reflector.ts';
 import type { TargetResolution, TargetResolver } from '../policies/policy-source.ts';
+import { findAncestors } from './ancestors.ts';
 import { type Attachment, findAttachments, type Parents } from './attachment.ts';
 import {
   type Gateway,
@@ -61,7 +62,8 @@ export class GatewayTargets implements TargetResolver {
   }
 
   *resolve(policies: readonly TargetedPolicy[]): Steps<TargetResolution> {
-    if (this.notSyncedReason() !== undefined) return { routes: new Map(), problems: new Map() };
+    if (this.notSyncedReason() !== undefined)
+      return { routes: new Map(), problems: new Map(), ancestors: new Map() };
     this.#parents ??= this.#readParents();
     const { gateways } = this.#parents;
     const known = yield* this.#readRoutes(this.#parents);
@@ -88,7 +90,14 @@ export class GatewayTargets implements TargetResolver {
       if (route !== undefined) add(gateway.object.namespace, route);
     }
     this.#routes = keepSame(byNamespace, this.#routes);
-    return { routes: this.#routes, problems: targets.problems };
+    const gatewaysOf = ({ kind, namespace, name }: Target): readonly Gateway[] => {
+      const id = `${namespace}/${name}`;
+      const gateway = kind === 'Gateway' ? gateways.get(id) : undefined;
+      if (gateway !== undefined) return [gateway];
+      return (known.get(`${kind}/${id}`)?.attachments ?? []).map((attachment) => attachment.gateway);
+    };
+    const { problems } = targets;
+    return { routes: this.#routes, problems, ancestors: findAncestors(policies, gatewaysOf) };
   }
 
   #readParents(): Parents {

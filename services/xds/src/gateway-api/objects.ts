@@ -1,7 +1,7 @@
 import type { KubeObject } from '../kube/reflector.ts';
 
 /** Group of the objects of Gateway API. */
-const gatewayGroup = 'gateway.networking.k8s.io';
+export const gatewayGroup = 'gateway.networking.k8s.io';
 
 /** Kinds of routes, in the order in which auth servers get them. */
 export const routeKinds = ['GRPCRoute', 'HTTPRoute'] as const;

@@ -102,7 +102,7 @@ interface Placed {
 }
 
 /** Targets of a version that is in force, else of the manifest, which may be invalid. */
-function readTargets({ object, resource }: TargetedPolicy): readonly Target[] {
+export function readTargets({ object, resource }: TargetedPolicy): readonly Target[] {
   const { namespace } = object;
   const refs =
     resource === undefined

@@ -13,7 +13,13 @@ import type { ConfigObject } from '../catalog/source.ts';
 import type { StoredVersion } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
 import { type AllowedHosts, isHostAllowed } from './allowed-hosts.ts';
-import { labelOf, type PolicyFinding, type PolicyResult, toFinding } from './policy-result.ts';
+import {
+  labelOf,
+  type PolicyAncestor,
+  type PolicyFinding,
+  type PolicyResult,
+  toFinding,
+} from './policy-result.ts';
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
 
 /** A version of a policy that auth servers and limiters accept. */
@@ -113,7 +119,8 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   *apply(events: readonly PolicyEvent[]): Steps<PolicyChange> {
     for (const event of events) yield* this.#applyEvent(event);
     const policies = [...this.#policies.values()];
-    const problems = new Map(yield* this.#resolveTargets(policies));
+    const resolution = yield* this.#resolveTargets(policies);
+    const problems = new Map(resolution.problems);
     this.#refuseHosts(policies);
     for (const [name, found] of [
       ...findRefused(policies, this.#refused),
@@ -130,7 +137,11 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
       yield;
     }
     this.#dirty.clear();
-    return { access: this.#access.build(), documents: toDocuments(policies), ...this.#publish(problems) };
+    return {
+      access: this.#access.build(),
+      documents: toDocuments(policies),
+      ...this.#publish({ ...resolution, problems }),
+    };
   }
 
   *#applyEvent(event: PolicyEvent): Steps<void> {
@@ -184,15 +195,14 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     this.#policies.delete(id);
   }
 
-  /** Returns problems by `namespace/name`. */
-  *#resolveTargets(policies: readonly KnownPolicy[]): Steps<TargetResolution['problems']> {
-    if (this.#targets === undefined) return new Map();
+  *#resolveTargets(policies: readonly KnownPolicy[]): Steps<Omit<TargetResolution, 'routes'>> {
+    if (this.#targets === undefined) return { problems: new Map(), ancestors: new Map() };
     const targeted = policies.map(({ object, valid }) => ({ object, resource: valid?.resource }));
-    const { problems, routes } = yield* this.#targets.resolve(targeted);
+    const { routes, ...resolution } = yield* this.#targets.resolve(targeted);
     for (const namespace of new Set([...this.#routes.keys(), ...routes.keys()]))
       if (this.#routes.get(namespace) !== routes.get(namespace)) this.#dirty.add(namespace);
     this.#routes = routes;
-    return problems;
+    return resolution;
   }
 
   /** Finds hosts that policies may not have. What namespaces may have can change at any time. */
@@ -208,12 +218,17 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     this.#refused = refused;
   }
 
-  #publish(others: ReadonlyMap<string, readonly PolicyFinding[]>): Pick<PolicyChange, 'results' | 'deleted'> {
+  #publish({
+    problems,
+    ancestors,
+  }: Omit<TargetResolution, 'routes'>): Pick<PolicyChange, 'results' | 'deleted'> {
     const before = this.#results;
     const results = new Map<string, PolicyResult>();
     const changed: PolicyResult[] = [];
     for (const [id, policy] of this.#policies) {
-      const result = toResult(policy, others.get(nameOf(policy.object)) ?? []);
+      const name = nameOf(policy.object);
+      const others = { problems: problems.get(name) ?? [], ancestors: ancestors.get(name) ?? [] };
+      const result = toResult(policy, others);
       const known = before.get(id);
       const isSame = isDeepStrictEqual(result, known);
       results.set(id, known !== undefined && isSame ? known : result);
@@ -229,13 +244,14 @@ const nameOf = ({ namespace, name }: Pick<ConfigObject, 'namespace' | 'name'>): 
 
 function toResult(
   { object, valid, problems, heldBack }: KnownPolicy,
-  others: readonly PolicyFinding[],
+  others: { readonly problems: readonly PolicyFinding[]; readonly ancestors: readonly PolicyAncestor[] },
 ): PolicyResult {
   const { id, namespace, name, generation } = object;
   return {
     ...{ id, namespace, name, generation, label: labelOf(object) },
-    problems: [...problems, ...others],
+    problems: [...problems, ...others.problems],
     warnings: problems.length > 0 ? [] : (valid?.warnings ?? []),
+    ancestors: others.ancestors,
     heldBack,
     inForce: valid && { generation: valid.generation, spec: valid.spec },
   };

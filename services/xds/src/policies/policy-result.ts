@@ -13,6 +13,23 @@ export interface PolicyFinding extends SourceProblem {
   readonly field: string | undefined;
 }
 
+/** A Gateway that a policy has an effect at; a target that no Gateway has is its own ancestor. */
+export interface PolicyAncestor {
+  readonly ref: AncestorRef;
+  /** Why the Gateway does not ask auth servers; undefined if nothing says so. */
+  readonly unenforced?: { readonly reason: 'Bypassed' | 'NotAttached'; readonly message: string } | undefined;
+}
+
+/** @see ParentReference of Gateway API */
+export interface AncestorRef {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** A listener, or a rule of a route. */
+  readonly sectionName?: string | undefined;
+}
+
 /** The result of a policy: its problems, and the version in force. */
 export interface PolicyResult {
   /** Identifies the object in its source. */
@@ -26,6 +43,8 @@ export interface PolicyResult {
   /** Without problems, this generation is in force. */
   readonly problems: readonly PolicyFinding[];
   readonly warnings: readonly PolicyFinding[];
+  /** Gateways that its targets belong to, in order. Empty for a policy by hosts. */
+  readonly ancestors: readonly PolicyAncestor[];
   /** Why the policy stays in force although its object was deleted; undefined if it exists. */
   readonly heldBack: string | undefined;
   /** The version in force; undefined when there never was a valid one, and its hosts are denied. */

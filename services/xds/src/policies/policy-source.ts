@@ -2,7 +2,7 @@ import type { Steps } from '@tollgate/kit/time';
 import type { PolicyResource } from '@tollgate/policies/definition/spec';
 import type { Route } from '@tollgate/proto/tollgate/policy/v1/access_config';
 import type { ConfigObject, ResourceSource, SourceEvent } from '../catalog/source.ts';
-import type { PolicyFinding } from './policy-result.ts';
+import type { PolicyAncestor, PolicyFinding } from './policy-result.ts';
 
 /** Where AccessPolicies come from: a cluster or a folder. */
 export interface PolicySource extends Omit<ResourceSource, 'start'> {
@@ -44,4 +44,6 @@ export interface TargetResolution {
   readonly routes: ReadonlyMap<string, readonly Route[]>;
   /** Problems of policies by `namespace/name`: a target does not exist, or has another policy. */
   readonly problems: ReadonlyMap<string, readonly PolicyFinding[]>;
+  /** Ancestors of policies with targets, by `namespace/name`. */
+  readonly ancestors: ReadonlyMap<string, readonly PolicyAncestor[]>;
 }

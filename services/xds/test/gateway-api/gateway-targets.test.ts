@@ -75,6 +75,28 @@ t.test('a policy for a route that no Gateway accepts has a problem', (t) => {
   t.end();
 });
 
+t.test('ancestors are the Gateways of targets, once each, and targets that no Gateway has', (t) => {
+  const edge = makeObject('infra/edge', {
+    listeners: [{ ...http, allowedRoutes: { namespaces: { from: 'All' } } }],
+  });
+  const parentRefs = [{ name: 'main' }, { namespace: 'infra', name: 'edge' }];
+  const everywhere = makeObject('shop/everywhere', { parentRefs, rules: [{ name: 'read' }] });
+  const { resolve } = makeTargets({ gateways: [gateway, edge], httpRoutes: [orders, everywhere] });
+  const { ancestors } = resolve(
+    makeTargeted('shop/both', ['HTTPRoute/everywhere/read', 'HTTPRoute/orders']),
+    makeTargeted('shop/listener', ['Gateway/main/https']),
+    makeTargeted('shop/none', ['HTTPRoute/missing']),
+  );
+  const group = 'gateway.networking.k8s.io';
+  const main = { group, kind: 'Gateway', namespace: 'shop', name: 'main' };
+  t.strictSame(Object.fromEntries(ancestors), {
+    'shop/both': [{ ref: { ...main, namespace: 'infra', name: 'edge' } }, { ref: main }],
+    'shop/listener': [{ ref: { ...main, sectionName: 'https' } }],
+    'shop/none': [{ ref: { ...main, kind: 'HTTPRoute', name: 'missing' } }],
+  });
+  t.end();
+});
+
 t.test('of two policies for a target the older one applies, then the first by name', (t) => {
   const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
   const resolution = resolve(

@@ -100,13 +100,15 @@ t.test('a resolver of targets finds routes, and problems of policies with target
   const rules = [create(RouteRuleSchema, { hosts: ['a.test'], policy: 'shop/a' })];
   const routes = [create(RouteSchema, { kind: 'HTTPRoute', name: 'a', rules })];
   const state = { routes: new Map([['infra', routes]]) };
+  const ref = { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'infra', name: 'main' };
   const resolved: string[] = [];
   const targets: TargetResolver = {
     notSyncedReason: () => undefined,
     *resolve(policies) {
       yield;
       resolved.push(...policies.map(({ object, resource }) => `${object.name} ${resource !== undefined}`));
-      return { ...state, problems: new Map([['shop/a', [{ ...finding, reason: 'TargetNotFound' }]]]) };
+      const problems = new Map([['shop/a', [{ ...finding, reason: 'TargetNotFound' } as const]]]);
+      return { ...state, problems, ancestors: new Map([['shop/a', [{ ref }]]]) };
     },
   };
   const catalog = new PolicyCatalog({ targets });
@@ -116,6 +118,7 @@ t.test('a resolver of targets finds routes, and problems of policies with target
   t.same(resolved, ['a true', 'b false'], 'rules of routes name invalid policies, too');
   t.match(first.results[0], {
     problems: [{ ...finding, reason: 'TargetNotFound' }],
+    ancestors: [{ ref }],
     inForce: { generation: 1 },
   });
   t.match(accessOf(first), [

@@ -216,7 +216,7 @@ t.test('nothing is served before all objects were read', async (t) => {
     notSyncedReason: () => state.reason,
     *resolve() {
       yield;
-      return { routes: new Map(), problems: new Map() };
+      return { routes: new Map(), problems: new Map(), ancestors: new Map() };
     },
   };
   const { replace, settle, access, pipeline, tellTargets } = await startPolicies(t, { source: { targets } });

@@ -7,7 +7,7 @@ const spec = { hosts: ['a.test', 'b.test'], access: { type: 'Public' }, limits: 
 
 const makeResult = (given: Partial<PolicyResult> = {}): PolicyResult => ({
   ...{ id: 'shop/a', namespace: 'shop', name: 'a', label: 'shop/a', generation: 1 },
-  ...{ problems: [], warnings: [], heldBack: undefined, inForce: { generation: 1, spec } },
+  ...{ problems: [], warnings: [], ancestors: [], heldBack: undefined, inForce: { generation: 1, spec } },
   ...given,
 });
 
