@@ -11,9 +11,10 @@ import {
   toDefaultAccess,
 } from '../ext-authz/route-rules.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
-import type { Command } from './arguments.ts';
+import type { Command, CommandFlags } from './arguments.ts';
 import { withDefaultsOfMode } from './development.ts';
 import { loadSettings } from './load-settings.ts';
+import { convertToPolicy } from './routes-to-policy.ts';
 
 interface RouteRequest {
   /** The method in upper case. */
@@ -23,13 +24,12 @@ interface RouteRequest {
 
 /**
  * `routes`: validates a rules file and prints its rules, or the rules that match the given
- * requests.
+ * requests, or an AccessPolicy.
  */
 export const routesCommand: Command = async ({ environmentFiles, args, flags }) => {
-  if (args.length % 2 === 1) {
-    process.stderr.write(
-      `${args.at(-1)} is incomplete: a request is a method and a path, such as GET /docs\n`,
-    );
+  const problem = findProblem(args, flags);
+  if (problem !== undefined) {
+    process.stderr.write(`${problem}\n`);
     process.exitCode = 2;
     return;
   }
@@ -63,12 +63,43 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
     process.stderr.write(`${settingsSpec.extAuthzRoutesFile.env} is not set: these are the default rules\n`);
   for (const warning of routeRuleWarnings(loaded.rules, { canLimit: canLimit && address !== undefined }))
     process.stderr.write(`warning: ${warning}\n`);
+  if (flags['to-policy'] === true) {
+    writePolicy(loaded.rules, flags);
+    return;
+  }
   const requests = parseRequests(args);
   process.stdout.write(
     requests.length === 0 ? formatRules(loaded.rules) : formatMatches(loaded.rules, requests),
   );
   process.stdout.write(formatDomain(loaded.rules, settings));
 };
+
+const policyFlags = ['name', 'namespace', 'hosts'] as const;
+
+function findProblem(args: readonly string[], flags: CommandFlags): string | undefined {
+  if (flags['to-policy'] === true)
+    return args.length > 0 ? '--to-policy converts the whole file: leave out the requests' : undefined;
+  const flag = policyFlags.find((name) => flags[name] !== undefined);
+  if (flag !== undefined) return `--${flag} is for --to-policy: add it`;
+  return args.length % 2 === 1
+    ? `${args.at(-1)} is incomplete: a request is a method and a path, such as GET /docs`
+    : undefined;
+}
+
+function writePolicy(
+  rules: RouteRules,
+  { name = 'routes', namespace = 'default', hosts = '*' }: CommandFlags,
+): void {
+  const target = { name, namespace, hosts: hosts.split(',').map((host) => host.trim()) };
+  const converted = convertToPolicy(rules, target);
+  if (!converted.ok) {
+    process.stderr.write(converted.problems.map((problem) => `${problem}\n`).join(''));
+    process.exitCode = 1;
+    return;
+  }
+  for (const warning of converted.warnings) process.stderr.write(`warning: ${warning}\n`);
+  process.stdout.write(converted.yaml);
+}
 
 function parseRequests(args: readonly string[]): RouteRequest[] {
   return args.flatMap((method, index) =>

@@ -361,7 +361,15 @@ export const commands: Commands = {
     doc: 'Validate the route rules and print them, or the rules that match requests.',
     run: lazily(async () => (await import('./routes.ts')).routesCommand),
     args: ['[method path …]'],
-    flags: { file: { value: 'file', doc: 'Route rules. Default: the file of the settings.' } },
+    flags: {
+      file: { value: 'file', doc: 'Route rules. Default: the file of the settings.' },
+      'to-policy': { doc: 'Print an AccessPolicy that decides as the file does.' },
+      name: { value: 'name', doc: 'Name of the policy. Default routes.' },
+      namespace: { value: 'namespace', doc: 'Namespace of the policy. Default: default.' },
+      hosts: { value: 'hosts', doc: 'Hosts of the policy, separated by commas. Default: every host.' },
+    },
+    details:
+      'The file has no numbers of limits: --to-policy writes 0, which denies, and a comment. What an\nAccessPolicy cannot say is an error.',
   },
   explain: {
     doc: 'Print how a running server would decide a request, with policies, limits and counters.',
