@@ -131,6 +131,12 @@ const policyStatusSchema: JsonSchema = {
     target: { description: 'The target in short, for a column.', type: 'string', maxLength: 1024 },
     access: { description: 'Who may call in short, for a column.', type: 'string', maxLength: 64 },
     limits: { description: 'The limits in short, for a column.', type: 'string', maxLength: 1024 },
+    allowedHosts: {
+      description:
+        'Hosts that are allowed for the namespace, or were while the policy had them: their requests are denied when the permission ends.',
+      ...{ type: 'array', maxItems: specFields.hosts.maxItems, 'x-kubernetes-list-type': 'atomic' },
+      items: { type: 'string', maxLength: 255 },
+    },
     lastValid: lastValidSchema,
     conditions: conditions(
       'Ready: the policy is in force, for tools that wait for an object (kstatus). Only while True: Reconciling and Stalled.',

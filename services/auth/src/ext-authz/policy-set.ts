@@ -158,7 +158,9 @@ function replaceRejected(
   before: PolicySet,
 ): readonly (readonly [string, NamedPolicy])[] {
   const label = `${namespace}/${name}`;
-  const kept = [...before.policies].find(([key, one]) => one.name === label && !key.startsWith(deniedPrefix));
+  const kept = [...before.policies].findLast(
+    ([key, one]) => one.name === label && !key.startsWith(deniedPrefix),
+  );
   const hosts = findHosts({ spec: parseSpec(spec) });
   const added = hosts.filter((host) => kept?.[1].hosts.includes(host) !== true);
   const policy = createInvalidPolicy(label);

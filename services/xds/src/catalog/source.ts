@@ -20,6 +20,8 @@ export interface ConfigObject {
   readonly manifest: unknown;
   /** The last valid version before a restart, if the source keeps one. */
   readonly stored?: StoredVersion | undefined;
+  /** Hosts that were allowed for an access policy before a restart, if the source keeps them. */
+  readonly allowedHosts?: readonly string[] | undefined;
 }
 
 /** Content of a source that is not an object: an invalid file, an unknown kind. */
@@ -73,6 +75,8 @@ export interface SourceDeletion {
 /** A deleted object whose rules stay in force. */
 export interface HeldObject extends Pick<ConfigObject, 'id' | 'uid' | 'generation' | 'createdMs'> {
   readonly spec: unknown;
+  /** @see ConfigObject.allowedHosts */
+  readonly allowedHosts?: readonly string[] | undefined;
 }
 
 /** Held deletions as they are stored. */

@@ -60,6 +60,20 @@ export function toStoredVersion({ generation, spec }: StoredManifest): StoredVer
   };
 }
 
+/** Reads `status.allowedHosts` of an AccessPolicy with this generation. */
+export function readStoredHosts(manifest: unknown, generation: number): readonly string[] {
+  const status = getField(manifest, 'status');
+  const observed = getField(status, 'observedGeneration');
+  // As above, the status may be that of an object that was deleted.
+  if (typeof observed !== 'number' || observed > generation) return [];
+  return toTexts(getField(status, 'allowedHosts'));
+}
+
+/** The texts of a list; empty for anything else. */
+export function toTexts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
 function getField(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

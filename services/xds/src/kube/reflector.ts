@@ -2,7 +2,7 @@ import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { ConfigObject, SourceOutage } from '../catalog/source.ts';
-import { readStoredManifest, toStoredVersion } from '../catalog/stored-version.ts';
+import { readStoredHosts, readStoredManifest, toStoredVersion } from '../catalog/stored-version.ts';
 import type { XdsMetrics } from '../metrics.ts';
 import { type ApiClient, apiBackoff, collectionPath, requireRecord } from './client.ts';
 import { ApiError, describeApiError, hasStatus, toApiError } from './errors.ts';
@@ -402,6 +402,7 @@ export function parseConfigObject(value: unknown): Omit<KubeObject, 'resourceVer
   const { creationTimestamp } = metadata;
   const generation = typeof metadata.generation === 'number' ? metadata.generation : 0;
   const stored = readStoredManifest(manifest, generation);
+  const allowedHosts = readStoredHosts(manifest, generation);
   const id = `${namespace}/${name}`;
   return {
     id,
@@ -413,6 +414,7 @@ export function parseConfigObject(value: unknown): Omit<KubeObject, 'resourceVer
     createdMs: typeof creationTimestamp === 'string' ? Date.parse(creationTimestamp) || 0 : 0,
     manifest: { ...manifest, metadata: withoutBookkeeping(metadata) },
     ...(stored && { stored: toStoredVersion(stored) }),
+    ...(allowedHosts.length > 0 && { allowedHosts }),
   };
 }
 

@@ -5,14 +5,14 @@ import type { Steps } from '@tollgate/kit/time';
 import { compilePolicy } from '@tollgate/policies/compile/compile';
 import { allLimits, toRuleDocument } from '@tollgate/policies/compile/limits';
 import type { PolicyResource } from '@tollgate/policies/definition/spec';
-import { findHosts, readPolicy } from '@tollgate/policies/read/read-policy';
+import { readPolicy } from '@tollgate/policies/read/read-policy';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import type { GuardedCatalog, GuardedEvent, GuardedObject } from '../catalog/deletion-guard.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import type { ConfigObject } from '../catalog/source.ts';
 import type { StoredVersion } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
-import { type AllowedHosts, isHostAllowed } from './allowed-hosts.ts';
+import type { AllowedHosts } from './allowed-hosts.ts';
 import {
   labelOf,
   type PolicyAncestor,
@@ -21,6 +21,12 @@ import {
   toFinding,
 } from './policy-result.ts';
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
+import {
+  collectAllowedHosts,
+  describeRefusedHosts,
+  findRefusedHosts,
+  type RefusedHosts,
+} from './refused-hosts.ts';
 
 /** A version of a policy that auth servers and limiters accept. */
 interface ValidVersion {
@@ -41,6 +47,8 @@ export interface KnownPolicy extends GuardedObject {
   readonly valid: ValidVersion | undefined;
   /** Problems of the version that was read last. */
   readonly problems: readonly PolicyFinding[];
+  /** Its hosts that are allowed for its namespace, or were while it had them. */
+  readonly allowedHosts: readonly string[];
 }
 
 export type PolicyEvent = GuardedEvent<KnownPolicy>;
@@ -70,8 +78,8 @@ export interface PolicyChange {
 export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   readonly #targets: TargetResolver | undefined;
   readonly #allowedHosts: AllowedHosts;
-  /** Hosts without effect, by id of the policy. */
-  #refused: ReadonlyMap<string, readonly string[]> = new Map();
+  /** Hosts without permission, by id of the policy. */
+  #refused: ReadonlyMap<string, RefusedHosts> = new Map();
   readonly #access = new SnapshotBuilder();
   readonly #policies = new Map<string, KnownPolicy>();
   #results: ReadonlyMap<string, PolicyResult> = new Map();
@@ -118,6 +126,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
    */
   *apply(events: readonly PolicyEvent[]): Steps<PolicyChange> {
     for (const event of events) yield* this.#applyEvent(event);
+    this.#collectAllowedHosts();
     const policies = [...this.#policies.values()];
     const resolution = yield* this.#resolveTargets(policies);
     const problems = new Map(resolution.problems);
@@ -162,26 +171,27 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     const isSame = before?.object.manifest === object.manifest && before?.heldBack === undefined;
     if (isSame) return;
     // An object of the same name that was created again is another one.
-    const lastValid = before?.object.uid === object.uid ? before.valid : undefined;
-    this.#set(this.read(object, lastValid));
+    const same = before?.object.uid === object.uid ? before : undefined;
+    const read = this.read(object, same?.valid);
+    this.#set({ ...read, allowedHosts: same?.allowedHosts ?? read.allowedHosts });
   }
 
   /** Reads a policy and changes nothing. */
-  read({ stored, ...object }: ConfigObject, lastValid?: ValidVersion): KnownPolicy {
-    const { id } = object;
+  read({ stored, allowedHosts = [], ...object }: ConfigObject, lastValid?: ValidVersion): KnownPolicy {
+    const known = { id: object.id, object, allowedHosts };
     const resolves = this.#targets !== undefined;
     const read = readVersion(object, resolves);
-    if (read.ok) return { id, object, valid: read.valid, problems: [] };
+    if (read.ok) return { ...known, valid: read.valid, problems: [] };
     const { problems } = read;
     if (stored === undefined || (lastValid !== undefined && lastValid.generation >= stored.generation))
-      return { id, object, valid: lastValid, problems };
+      return { ...known, valid: lastValid, problems };
     const before = readStored(object, stored, resolves);
-    if (before.ok) return { id, object, valid: before.valid, problems };
+    if (before.ok) return { ...known, valid: before.valid, problems };
     const refused = before.problems.map((problem) => {
       const message = `the last valid version is refused now, too: ${problem.message}`;
       return { ...problem, message };
     });
-    return { id, object, valid: lastValid, problems: [...problems, ...refused] };
+    return { ...known, valid: lastValid, problems: [...problems, ...refused] };
   }
 
   #set(policy: KnownPolicy): void {
@@ -205,16 +215,17 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     return resolution;
   }
 
-  /** Finds hosts that policies may not have. What namespaces may have can change at any time. */
-  #refuseHosts(policies: readonly KnownPolicy[]): void {
-    const refused = new Map<string, readonly string[]>();
-    for (const { id, object, valid } of policies) {
-      const allowed = this.#allowedHosts(object.namespace);
-      const hosts = allowed && hostsOf({ object, valid }).filter((host) => !isHostAllowed(host, allowed));
-      if (hosts !== undefined && hosts.length > 0) refused.set(id, hosts);
-      if (String(this.#refused.get(id) ?? []) !== String(refused.get(id) ?? []))
-        this.#dirty.add(object.namespace);
+  #collectAllowedHosts(): void {
+    for (const [id, policy] of this.#policies) {
+      const allowedHosts = collectAllowedHosts(policy, this.#allowedHosts(policy.object.namespace));
+      if (allowedHosts !== policy.allowedHosts) this.#policies.set(id, { ...policy, allowedHosts });
     }
+  }
+
+  #refuseHosts(policies: readonly KnownPolicy[]): void {
+    const refused = findRefusedHosts(policies, this.#allowedHosts);
+    for (const { id, object } of policies)
+      if (!isDeepStrictEqual(this.#refused.get(id), refused.get(id))) this.#dirty.add(object.namespace);
     this.#refused = refused;
   }
 
@@ -243,7 +254,7 @@ const nameOf = ({ namespace, name }: Pick<ConfigObject, 'namespace' | 'name'>): 
   `${namespace}/${name}`;
 
 function toResult(
-  { object, valid, problems, heldBack }: KnownPolicy,
+  { object, valid, problems, heldBack, allowedHosts }: KnownPolicy,
   others: { readonly problems: readonly PolicyFinding[]; readonly ancestors: readonly PolicyAncestor[] },
 ): PolicyResult {
   const { id, namespace, name, generation } = object;
@@ -253,6 +264,7 @@ function toResult(
     warnings: problems.length > 0 ? [] : (valid?.warnings ?? []),
     ancestors: others.ancestors,
     heldBack,
+    allowedHosts,
     inForce: valid && { generation: valid.generation, spec: valid.spec },
   };
 }
@@ -314,22 +326,13 @@ function toDocuments(policies: readonly KnownPolicy[]): ReadonlyMap<string, Rule
   );
 }
 
-/** Hosts of the version in force; those of a policy that was never valid are denied. */
-function hostsOf({ object, valid }: Pick<KnownPolicy, 'object' | 'valid'>): readonly string[] {
-  return valid === undefined ? findHosts(object.manifest) : (valid.resource.spec.hosts ?? []);
-}
-
 function findRefused(
   policies: readonly KnownPolicy[],
-  refused: ReadonlyMap<string, readonly string[]>,
+  refused: ReadonlyMap<string, RefusedHosts>,
 ): ReadonlyMap<string, readonly PolicyFinding[]> {
-  const found = policies.flatMap(({ id, object }) => {
-    const hosts = refused.get(id);
-    if (hosts === undefined) return [];
-    const message = `not allowed for the namespace ${object.namespace}, so the policy has no effect on: ${hosts.join(', ')}`;
-    return [
-      [nameOf(object), [toFinding(object, { field: 'spec.hosts', message }, 'HostNotAllowed')]] as const,
-    ];
+  const found = policies.flatMap((policy) => {
+    const hosts = refused.get(policy.id);
+    return hosts === undefined ? [] : [[nameOf(policy.object), describeRefusedHosts(policy, hosts)] as const];
   });
   return new Map(found);
 }
@@ -337,7 +340,7 @@ function findRefused(
 /** Auth servers let the older policy of a host apply, then the first by name. */
 function findConflicts(
   policies: readonly KnownPolicy[],
-  refused: ReadonlyMap<string, readonly string[]>,
+  refused: ReadonlyMap<string, RefusedHosts>,
 ): ReadonlyMap<string, readonly PolicyFinding[]> {
   const owners = new Map<string, ConfigObject>();
   const order = policies.toSorted(
@@ -345,7 +348,9 @@ function findConflicts(
   );
   const found = new Map<string, readonly PolicyFinding[]>();
   for (const { id, object, valid } of order) {
-    const hosts = valid?.resource.spec.hosts?.filter((host) => refused.get(id)?.includes(host) !== true);
+    const hosts = valid?.resource.spec.hosts?.filter(
+      (host) => refused.get(id)?.hosts.includes(host) !== true,
+    );
     const conflicts = (hosts ?? []).flatMap((host) => {
       const owner = owners.get(host);
       if (owner === undefined) owners.set(host, object);

@@ -239,9 +239,16 @@ export class PolicyPipeline {
 }
 
 /** The spec of a policy that was never valid tells which hosts are denied. */
-function toHeld({ object, valid }: KnownPolicy): HeldObject {
+function toHeld({ object, valid, allowedHosts }: KnownPolicy): HeldObject {
   const { id, uid, generation, createdMs, manifest } = object;
-  return { id, uid, generation, createdMs, spec: valid?.spec ?? Reflect.get(Object(manifest), 'spec') };
+  return {
+    id,
+    uid,
+    generation,
+    createdMs,
+    allowedHosts,
+    spec: valid?.spec ?? Reflect.get(Object(manifest), 'spec'),
+  };
 }
 
 function fromHeld({ id, spec, ...identity }: HeldObject) {

@@ -47,6 +47,11 @@ export interface PolicyResult {
   readonly ancestors: readonly PolicyAncestor[];
   /** Why the policy stays in force although its object was deleted; undefined if it exists. */
   readonly heldBack: string | undefined;
+  /**
+   * Hosts that are allowed for the namespace, or were while the policy had them. It must be known
+   * after a restart, since their requests are denied when the permission ends.
+   */
+  readonly allowedHosts: readonly string[];
   /** The version in force; undefined when there never was a valid one, and its hosts are denied. */
   readonly inForce: { readonly generation: number; readonly spec: unknown } | undefined;
 }

@@ -3,7 +3,6 @@ import type { FolderTexts, TextFile } from '@tollgate/kit/text-files';
 import type { Steps } from '@tollgate/kit/time';
 import { policyGroup, policyKind } from '@tollgate/policies/definition/resource-shape';
 import type { ConfigObject, SourceProblem, UnreadFile } from '../catalog/source.ts';
-import type { StoredVersion } from '../catalog/stored-version.ts';
 import { isPolicy, type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
 
 /** Other files, such as a README or a backup, may be in the same folder. */
@@ -51,7 +50,7 @@ export class FolderContents {
   readonly #namespaces: readonly string[];
   #files = new Map<string, FileContents>();
   #versions = new Map<string, Version>();
-  readonly #stored = new Map<string, StoredVersion>();
+  readonly #stored = new Map<string, Required<Pick<ConfigObject, 'stored' | 'allowedHosts'>>>();
   #reads = 0;
   #isFirstUpdate: boolean = true;
   /** Policies of the last update, or stored ones. */
@@ -66,9 +65,9 @@ export class FolderContents {
   restore(objects: readonly ManifestObject[]): void {
     this.#policies = objects.filter(isPolicy);
     for (const object of objects) {
-      const { id, label, manifest } = object;
+      const { id, label, manifest, allowedHosts } = object;
       const readSpec = () => Reflect.get(Object(manifest), 'spec');
-      this.#stored.set(id, { generation: 0, readSpec });
+      this.#stored.set(id, { stored: { generation: 0, readSpec }, allowedHosts });
       const source = label.slice(0, label.lastIndexOf('#'));
       const file = this.#files.get(source) ?? noContents;
       this.#files.set(source, { ...file, text: undefined, objects: [...file.objects, object] });
@@ -109,10 +108,9 @@ export class FolderContents {
     this.#versions = versions;
     this.#policies = [...versions.values()].map(({ object }) => object).filter(isPolicy);
     if (isMounted) this.#forgetMissing();
-    const found = [...versions.values()].map(({ object, generation }): ConfigObject => {
-      const stored = this.#stored.get(object.id);
-      return { ...object, generation, ...(stored && { stored }) };
-    });
+    const found = [...versions.values()].map(
+      ({ object, generation }): ConfigObject => ({ ...object, generation, ...this.#stored.get(object.id) }),
+    );
     return {
       objects: found.filter((object) => !isPolicy(object)),
       policies: found.filter(isPolicy),

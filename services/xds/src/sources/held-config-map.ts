@@ -2,6 +2,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import type { HeldObject, HoldStore, StoredHold } from '../catalog/source.ts';
+import { toTexts } from '../catalog/stored-version.ts';
 import { type ApiClient, objectPath } from '../kube/client.ts';
 import { describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
@@ -212,7 +213,9 @@ function parseObject(value: unknown): HeldObject {
   const [generation, createdMs] = [getField(value, 'generation'), getField(value, 'createdMs')];
   if (typeof generation !== 'number' || typeof createdMs !== 'number')
     throw new Error('generation or createdMs is missing');
-  return { id: read('id'), uid: read('uid'), generation, createdMs, spec: getField(value, 'spec') };
+  const allowedHosts = toTexts(getField(value, 'allowedHosts'));
+  const identity = { id: read('id'), uid: read('uid'), generation, createdMs };
+  return { ...identity, spec: getField(value, 'spec'), ...(allowedHosts.length > 0 && { allowedHosts }) };
 }
 
 function getField(value: unknown, key: string): unknown {

@@ -3,6 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
+import { toTexts } from '../catalog/stored-version.ts';
 import type { PolicyReporter } from '../policies/policy-result.ts';
 import type { ManifestObject } from './manifests.ts';
 
@@ -18,6 +19,8 @@ interface StoredObject {
   readonly id: string;
   /** Undefined when there is none. */
   readonly lastValid?: { readonly spec: unknown } | undefined;
+  /** @see ConfigObject.allowedHosts */
+  readonly allowedHosts?: readonly string[];
 }
 
 /** Delay after a failed write. */
@@ -77,12 +80,12 @@ export class LastValidFiles {
   }
 
   /** Stores the last valid version if it has changed. */
-  put({ id, lastValid }: StoredObject): void {
+  put({ id, lastValid, allowedHosts }: StoredObject): void {
     const object = this.#find(id);
     if (lastValid === undefined || object === undefined) return;
     const { manifest, ...identity } = object;
     const restored = { ...(typeof manifest === 'object' ? manifest : undefined), spec: lastValid.spec };
-    const text = JSON.stringify({ ...identity, manifest: restored });
+    const text = JSON.stringify({ ...identity, manifest: restored, allowedHosts });
     if (this.#stored.get(id) === digest(text)) this.#due.delete(id);
     else this.#enqueue(id, text);
   }
@@ -94,7 +97,7 @@ export class LastValidFiles {
 
   /** Stores access policies. */
   readonly policies: PolicyReporter = {
-    put: ({ id, inForce }) => this.put({ id, lastValid: inForce }),
+    put: ({ id, inForce, allowedHosts }) => this.put({ id, lastValid: inForce, allowedHosts }),
     forget: (id) => this.forget(id),
   };
 
@@ -205,5 +208,6 @@ function parseStored(text: string, name: string): ManifestObject {
     label: read('label'),
     // `read` has verified that it is an object.
     manifest: Reflect.get(Object(value), 'manifest'),
+    allowedHosts: toTexts(Reflect.get(Object(value), 'allowedHosts')),
   };
 }

@@ -19,6 +19,8 @@ export interface PolicyStatus {
   readonly target: string;
   readonly access: string;
   readonly limits: string;
+  /** Absent when there are none. */
+  readonly allowedHosts?: readonly string[];
   readonly lastValid?: StoredManifest;
   readonly conditions: readonly PolicyCondition[];
 }
@@ -33,7 +35,7 @@ const maxColumnChars = 1_000;
  * False: whether servers have acknowledged a policy is not known here.
  */
 export function toPolicyStatus(result: PolicyResult, current: unknown, nowMs: number): PolicyStatus {
-  const { generation: observedGeneration, problems, warnings, inForce } = result;
+  const { generation: observedGeneration, problems, warnings, inForce, allowedHosts } = result;
   const toCondition = (
     type: PolicyCondition['type'],
     status: PolicyCondition['status'],
@@ -53,6 +55,7 @@ export function toPolicyStatus(result: PolicyResult, current: unknown, nowMs: nu
   return {
     observedGeneration,
     ...toColumns(toValues(inForce?.spec)),
+    ...(allowedHosts.length > 0 && { allowedHosts }),
     ...(lastValid && { lastValid }),
     conditions: [
       refused === undefined
@@ -110,8 +113,9 @@ function toColumns(spec: Values): Pick<PolicyStatus, 'target' | 'access' | 'limi
 
 /** Whether the object has this status already; fields of other writers are ignored. */
 export function hasPolicyStatus(current: unknown, wanted: PolicyStatus): boolean {
-  const { conditions, ...fields } = wanted;
+  const { conditions, ...others } = wanted;
   const present = toValues(current);
+  const fields = { ...others, allowedHosts: wanted.allowedHosts };
   const known = toList(present.conditions);
   return (
     Object.entries(fields).every(([key, value]) => isDeepStrictEqual(present[key], value)) &&

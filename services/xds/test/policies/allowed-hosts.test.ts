@@ -94,3 +94,51 @@ t.test('a policy cannot take the host of another team by being older', async (t)
   ]);
   t.same([...access.resources.keys()], ['evil', 'shop']);
 });
+
+t.test('a host that is no longer allowed is denied until another policy names it', async (t) => {
+  const allowed: Record<string, readonly string[]> = { shop: ['a.test', 'b.test'], web: [] };
+  const { replace, settle, access, pipeline, tellTargets } = await startPolicies(t, {
+    allowedHosts: (namespace) => allowed[namespace],
+  });
+  const ofShop = makePolicy('shop/a', { hosts: ['a.test', 'b.test'] });
+  const never = makePolicy('shop/never', { hosts: ['a.test', 'c.test'], unknownField: 1 });
+  const ofWeb = makePolicy('web/b', { hosts: ['b.test', 'c.test'] });
+  replace(ofShop, never, ofWeb);
+  await settle();
+  t.same(access(), { 'shop/a': ['a.test', 'b.test'], 'shop/never': ['a.test denied'] });
+
+  allowed.shop = ['b.test'];
+  tellTargets();
+  await settle();
+  const lost = { 'shop/a': ['a.test denied', 'b.test'], 'shop/never': ['a.test denied'] };
+  t.same(access(), lost, 'a missing permission may be a mistake');
+  t.match(pipeline.state().results.get('shop/a')?.problems, [
+    {
+      reason: 'HostNotAllowed',
+      message: 'no longer allowed for the namespace shop, so all requests are denied of: a.test',
+    },
+  ]);
+
+  allowed.web = ['a.test', 'b.test'];
+  allowed.shop = [];
+  tellTargets();
+  await settle();
+  t.same(access(), { ...lost, 'shop/a': ['a.test denied'], 'web/b': ['b.test'] }, 'its new owner has it');
+  replace(ofShop, ofWeb, makePolicy('web/a', { hosts: ['a.test'] }));
+  await settle();
+  t.same(access(), { 'web/a': ['a.test'], 'web/b': ['b.test'] });
+  replace(makePolicy('shop/a', { hosts: ['b.test'] }, { generation: 2 }), ofWeb);
+  await settle();
+  replace(makePolicy('shop/a', { hosts: ['a.test'] }, { generation: 3 }), ofWeb);
+  await settle();
+  t.same(access(), { 'web/b': ['b.test'] }, 'a host that the policy gave up must be allowed again');
+});
+
+t.test('a policy that another process has seen allowed denies its host after a restart', (t) => {
+  const spec = { hosts: ['a.test'] };
+  const before = makePolicy('shop/a', spec, { allowedHosts: ['a.test', 'gone.test'] });
+  const catalog = new PolicyCatalog({ allowedHosts: () => [] });
+  const { results } = runSteps(catalog.apply([{ type: 'replaced', objects: [before] }]));
+  t.match(results, [{ allowedHosts: ['a.test'], problems: [{ message: /^no longer allowed/ }] }]);
+  t.end();
+});

@@ -96,6 +96,19 @@ t.test('last valid versions of policies are in force after a restart', async (t)
   await third.stop();
 });
 
+t.test('a host that was taken from a namespace while the server did not run is denied', async (t) => {
+  const { manifests, data, start, untilStored } = makeFolder(t);
+  const env = { XDS_DATA_FOLDER: data };
+  manifests.write('a.yaml', policyText('a'));
+  const first = await start({ ...env, XDS_ALLOWED_HOSTS: 'default=a.test' });
+  t.same(await first.next(), ['a']);
+  manifests.write('b.yaml', policyText('b'));
+  await untilStored(2);
+  await first.stop();
+  const second = await start({ ...env, XDS_ALLOWED_HOSTS: 'default=other.test' });
+  t.same(await second.next(), ['a denied'], 'the other one never had its host');
+});
+
 t.test('the stored version of a policy is forgotten when the policy is deleted', async (t) => {
   const { manifests, data, start, untilStored } = makeFolder(t);
   const env = { XDS_DATA_FOLDER: data, XDS_DELETION_DELAY: '0s' };

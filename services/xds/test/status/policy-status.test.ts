@@ -1,4 +1,5 @@
 import t from 'tap';
+import { parseConfigObject } from '../../src/kube/reflector.ts';
 import type { PolicyResult } from '../../src/policies/policy-result.ts';
 import { hasPolicyStatus, toPolicyStatus } from '../../src/status/policy-status.ts';
 import { perUser } from '../support/policies.ts';
@@ -7,7 +8,8 @@ const spec = { hosts: ['a.test', 'b.test'], access: { type: 'Public' }, limits: 
 
 const makeResult = (given: Partial<PolicyResult> = {}): PolicyResult => ({
   ...{ id: 'shop/a', namespace: 'shop', name: 'a', label: 'shop/a', generation: 1 },
-  ...{ problems: [], warnings: [], ancestors: [], heldBack: undefined, inForce: { generation: 1, spec } },
+  ...{ problems: [], warnings: [], ancestors: [], heldBack: undefined, allowedHosts: [] },
+  inForce: { generation: 1, spec },
   ...given,
 });
 
@@ -43,5 +45,15 @@ t.test('a result without a version in force keeps the copy of another server', (
   const { lastValid } = toPolicyStatus(makeResult(), undefined, 0);
   const unread = makeResult({ generation: 3, problems: [invalid], inForce: undefined });
   t.same(toPolicyStatus(unread, { lastValid }, 0).lastValid, lastValid);
+  t.end();
+});
+
+t.test('hosts that were allowed are read from the status after a restart', (t) => {
+  const status = toPolicyStatus(makeResult({ allowedHosts: ['a.test'] }), undefined, 0);
+  const metadata = { name: 'a', namespace: 'shop', uid: '1', generation: 1 };
+  t.same(parseConfigObject({ metadata, spec, status }).allowedHosts, ['a.test']);
+  t.notOk(hasPolicyStatus(status, toPolicyStatus(makeResult(), status, 0)), 'removed hosts are removed');
+  const restored = { ...status, observedGeneration: 2 };
+  t.same(parseConfigObject({ metadata, spec, status: restored }).allowedHosts, undefined);
   t.end();
 });

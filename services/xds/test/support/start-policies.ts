@@ -123,16 +123,16 @@ function toHosts(
   snapshot: CommonSnapshot | undefined,
 ): Readonly<Record<string, readonly string[]>> | undefined {
   if (snapshot === undefined) return undefined;
-  const policies = [...snapshot.resources].flatMap(([namespace, { any }]) =>
-    fromBinary(AccessConfigSchema, fromBinary(AnySchema, any).value).policies.map(
-      ({ name, spec, deniedHosts }) =>
-        [
-          `${namespace}/${name}`,
-          spec === '' ? deniedHosts.map((host) => `${host} denied`) : readHosts(spec),
-        ] as const,
-    ),
-  );
-  return Object.fromEntries(policies);
+  const hosts: Record<string, readonly string[]> = {};
+  for (const [namespace, { any }] of snapshot.resources) {
+    const { policies } = fromBinary(AccessConfigSchema, fromBinary(AnySchema, any).value);
+    for (const { name, spec, deniedHosts } of policies) {
+      const id = `${namespace}/${name}`;
+      const own = spec === '' ? deniedHosts.map((host) => `${host} denied`) : readHosts(spec);
+      hosts[id] = [...(hosts[id] ?? []), ...own];
+    }
+  }
+  return hosts;
 }
 
 // Parsed boundary: the specs of these tests have hosts.

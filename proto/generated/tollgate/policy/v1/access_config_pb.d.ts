@@ -72,7 +72,8 @@ export declare type AccessPolicy = Message<"tollgate.policy.v1.AccessPolicy"> & 
   spec: string;
 
   /**
-   * Hosts of a policy that never had a valid version. All of their requests are denied, and so are
+   * Hosts of a policy that never had a valid version, or that are no longer allowed for its
+   * namespace, where it has a message of its own. All of their requests are denied, and so are
    * those of rules of routes that name it.
    *
    * @generated from field: repeated string denied_hosts = 4;
