@@ -18,6 +18,7 @@ export const expiringKinds = [
   'flow_states',
   'provider_verifiers',
   'oauth_authorizations',
+  'unused_clients',
   'mfa_challenges',
   'webauthn_challenges',
   'unverified_factors',
@@ -55,6 +56,8 @@ const graceMs = dayMs;
 const anonymousUsersMs = 30 * dayMs;
 /** Reuse of a token this old is still refused (not found), but no longer revokes its family. */
 const revokedTokensMs = 30 * dayMs;
+/** A client that registers itself and is not used by then registers again. */
+const unusedClientsMs = 7 * dayMs;
 /** Time to redeliver events that were given up. */
 const eventsMs = 30 * dayMs;
 
@@ -83,6 +86,8 @@ function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | unde
       return policy.mailerOtpExpMs + flowLifeMs;
     case 'oauth_authorizations':
       return policy.oauthServerEnabled ? 0 : undefined;
+    case 'unused_clients':
+      return policy.oauthServerEnabled ? unusedClientsMs : undefined;
     case 'rate_limits':
       return Math.max(
         ...[getPeriod(policy.rateLimitEmailSent), getPeriod(policy.rateLimitSmsSent)],
@@ -150,6 +155,20 @@ const isInactiveAnonymous = fragment`is_anonymous and created_at < ${p.before}
     select 1 from sessions s
     where s.user_id = users.id and coalesce(s.refreshed_at at time zone 'utc', s.created_at) >= ${p.before})`;
 
+// Anyone can register clients. Those of administrators stay.
+const deleteUnusedClients = statement(removedRow)`
+  with ${quiet}, unused as (
+    select c.id from oauth_clients c cross join quiet
+    where c.registration_type = 'dynamic' and c.created_at < ${p.before}
+      and not exists (select 1 from oauth_consents o where o.client_id = c.id and o.revoked_at is null)
+      and not exists (select 1 from oauth_authorizations a where a.client_id = c.id)
+      and not exists (select 1 from sessions s where s.oauth_client_id = c.id)
+    limit ${p.limit} for update of c skip locked
+  ), removed as (
+    delete from oauth_clients where id in (select id from unused) returning id
+  ), settings as (delete from oauth_client_settings where client_id in (select id from removed))
+  select count(*)::int as removed from removed`;
+
 const deleteExpired = {
   revoked_refresh_tokens: deleteRevokedTokens,
   ended_sessions: deleteOld('sessions', 'not_after'),
@@ -163,6 +182,7 @@ const deleteExpired = {
   flow_states: deleteOld('flow_state', 'created_at'),
   provider_verifiers: deleteOld('oauth_client_states', 'created_at'),
   oauth_authorizations: deleteOld('oauth_authorizations', 'expires_at'),
+  unused_clients: deleteUnusedClients,
   mfa_challenges: deleteOld('mfa_challenges', 'created_at'),
   webauthn_challenges: deleteOld('webauthn_challenges', 'expires_at'),
   unverified_factors: deleteOld('mfa_factors', 'created_at', { and: raw(`status = 'unverified'`) }),

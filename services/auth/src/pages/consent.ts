@@ -29,11 +29,18 @@ export const consentPage: PageDefinition = {
   },
 };
 
-/** Redirects to the client if the user has consented before. */
+/**
+ * Redirects to the client if the user has consented before. A consent is for scopes, not for a
+ * resource, and any application of a device can pretend to be a public client of it.
+ *
+ * @see RFC 8252 §8.6 https://www.rfc-editor.org/rfc/rfc8252#section-8.6
+ */
 async function continueEarlier(visit: Visit): Promise<FastifyReply | undefined> {
   const { context, owner, metadata, destination } = visit;
   if (owner === undefined) return undefined;
-  const { authorization } = await openAuthorization(context, owner, destination.authorizationId);
+  const { authorization, client } = await openAuthorization(context, owner, destination.authorizationId);
+  const isKnown = client.client_type === 'confidential' || authorization.redirect_uri.startsWith('https:');
+  if (!isKnown || authorization.resource !== null) return undefined;
   const url = await continueConsent(context, { authorization, owner }, metadata);
   return url === undefined ? undefined : leave(visit, url);
 }
@@ -56,6 +63,7 @@ async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {
     content: html`${problemSummary(problem)}
 <p>${texts.consentText(client.client_name ?? place, account)}</p>
 <ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, texts)}</li>`)}</ul>
+${authorization.resource !== null && html`<p>${texts.consentResource(authorization.resource)}</p>`}
 <p class="hint">${texts.consentReturn(place)}</p>
 ${form(visit, {
   action,

@@ -97,6 +97,8 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
 
   await sql`insert into oauth_clients (id, registration_type, redirect_uris, grant_types, token_endpoint_auth_method)
     values (${uuid(1)}, 'manual', 'https://app.example', 'authorization_code', 'none')`;
+  await sql`insert into oauth_clients (id, registration_type, redirect_uris, grant_types, token_endpoint_auth_method, created_at)
+    values (${uuid(2)}, 'dynamic', 'https://app.example', 'authorization_code', 'none', ${at(9)})`;
   for (const [n, age] of [
     [1, 1.1],
     [2, 0.9],
@@ -118,6 +120,39 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
   );
   t.match(await sql`select token from refresh_tokens`, [{ token: 'revoked-lately' }]);
   t.match(await sql`select count(*)::int as n from mfa_factors`, [{ n: 3 }]);
+});
+
+t.test('clients that have registered themselves are kept while they are used', async (t) => {
+  const sql = await openDatabase(t);
+  const client = { redirect_uris: 'https://app.example', grant_types: 'authorization_code' };
+  const names = ['unused', 'consented', 'revoked', 'asking', 'new', 'manual'] as const;
+  const ids = new Map(names.map((name, index) => [name, uuid(index + 1)] as const));
+  for (const [name, id] of ids)
+    await sql`insert into oauth_clients ${sql({
+      ...{ id, ...client, client_name: name, token_endpoint_auth_method: 'none' },
+      registration_type: name === 'manual' ? 'manual' : 'dynamic',
+      created_at: at(name === 'new' ? 7.9 : 8.1),
+    })}`;
+  await sql`insert into oauth_client_settings ${sql([...ids.values()].map((client_id) => ({ client_id })))}`;
+  for (const name of ['consented', 'revoked'] as const)
+    await sql`insert into oauth_consents ${sql({
+      ...{ id: uuid(9), user_id: user, client_id: ids.get(name) ?? '', scopes: 'email', granted_at: at(8) },
+      ...(name === 'revoked' && { id: uuid(10), revoked_at: at(7) }),
+    })}`;
+  await sql`insert into oauth_authorizations (id, authorization_id, client_id, redirect_uri, scope)
+    values (${uuid(1)}, 'x', ${ids.get('asking') ?? ''}, 'https://app.example', 'email')`;
+
+  const before = removeBefore('unused_clients', policy, now);
+  t.equal(await new CleanupStore(sql).removeExpired('unused_clients', before ?? new Date(0), 100), 2);
+  const kept = ['asking', 'consented', 'manual', 'new'];
+  const clients = await sql`select client_name from oauth_clients order by client_name`;
+  t.same(
+    clients.map((row) => row.client_name),
+    kept,
+  );
+  const settings = await sql`select client_id from oauth_client_settings`;
+  t.equal(settings.length, kept.length);
+  t.equal(removeBefore('unused_clients', { ...policy, oauthServerEnabled: false }, now), undefined);
 });
 
 t.test('active anonymous users are kept, and other users are not affected', async (t) => {

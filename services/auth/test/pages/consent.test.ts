@@ -22,8 +22,13 @@ async function start(t: Test) {
 }
 
 /** Where `/oauth/authorize` sends the browser. */
-async function ask(server: AuthServer, clientId: string, scope = 'email profile'): Promise<string> {
-  const { headers } = await openAuthorize(server, { client_id: clientId, scope, state: 'a state' });
+async function ask(
+  server: AuthServer,
+  clientId: string,
+  scope = 'email profile',
+  more: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { headers } = await openAuthorize(server, { client_id: clientId, scope, state: 'a state', ...more });
   return headers.get('location') ?? '';
 }
 
@@ -58,6 +63,28 @@ t.test('a user signs in, sees who asks for what, and approves', async (t) => {
   t.ok(again.startsWith(`${applicationUri}?code=`), 'within the consent there is no question');
   const wider = await browser.open(await ask(server, client.client_id, 'email phone'));
   t.match(await wider.text(), 'See your phone number');
+});
+
+t.test('an earlier consent is not enough for another resource, and for apps of a device', async (t) => {
+  const { server, client, browser } = await start(t);
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  const local = 'http://127.0.0.1/callback';
+  const app = { token_endpoint_auth_method: 'none', redirect_uris: [local] };
+  const { client_id: appId } = await createApplication(server, app);
+  const resource = 'https://mcp.example.com/notes';
+  const cases = [
+    [client.client_id, { resource }, applicationUri],
+    [appId, { redirect_uri: local }, local],
+  ] as const;
+  for (const [clientId, more, uri] of cases)
+    for (const time of ['first', 'second']) {
+      const page = await ask(server, clientId, 'email', more);
+      const text = await (await browser.open(page)).text();
+      t.match(text, 'See your email address', `the ${time} time`);
+      t.equal(text.includes(resource), 'resource' in more);
+      const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
+      t.ok(callback.startsWith(`${uri}?code=`));
+    }
 });
 
 t.test('only the button of the page approves', async (t) => {

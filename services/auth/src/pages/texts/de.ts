@@ -149,6 +149,7 @@ export const de: PageTexts = {
   roles: { owner: 'Eigentümer', admin: 'Administrator', member: 'Mitglied' },
   consentTitle: 'Zugriff erlauben?',
   consentText: (client: string, account: string) => `${client} bittet um Zugriff auf Ihr Konto ${account}:`,
+  consentResource: (resource: string) => `Der Zugriff gilt für ${resource}.`,
   consentReturn: (place: string) => `Sie kehren zu ${place} zurück.`,
   allow: 'Erlauben',
   deny: 'Ablehnen',

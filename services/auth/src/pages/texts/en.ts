@@ -144,6 +144,7 @@ export const en = {
   roles: { owner: 'Owner', admin: 'Administrator', member: 'Member' },
   consentTitle: 'Allow access?',
   consentText: (client: string, account: string) => `${client} asks for access to your account ${account}:`,
+  consentResource: (resource: string) => `The access is for ${resource}.`,
   consentReturn: (place: string) => `You return to ${place}.`,
   allow: 'Allow',
   deny: 'Deny',

@@ -147,6 +147,7 @@ export const es: PageTexts = {
   roles: { owner: 'Propietario', admin: 'Administrador', member: 'Miembro' },
   consentTitle: '¿Permitir el acceso?',
   consentText: (client: string, account: string) => `${client} solicita acceso a su cuenta ${account}:`,
+  consentResource: (resource: string) => `El acceso es para ${resource}.`,
   consentReturn: (place: string) => `Volverá a ${place}.`,
   allow: 'Permitir',
   deny: 'Denegar',

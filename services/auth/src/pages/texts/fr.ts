@@ -149,6 +149,7 @@ export const fr: PageTexts = {
   roles: { owner: 'Propriétaire', admin: 'Administrateur', member: 'Membre' },
   consentTitle: 'Autoriser l’accès ?',
   consentText: (client: string, account: string) => `${client} demande l’accès à votre compte ${account} :`,
+  consentResource: (resource: string) => `L’accès concerne ${resource}.`,
   consentReturn: (place: string) => `Vous reviendrez à ${place}.`,
   allow: 'Autoriser',
   deny: 'Refuser',

@@ -145,6 +145,7 @@ export const ja: PageTexts = {
   consentTitle: 'アクセスを許可しますか？',
   consentText: (client: string, account: string) =>
     `${client} がアカウント ${account} へのアクセスを求めています。`,
+  consentResource: (resource: string) => `アクセス先：${resource}`,
   consentReturn: (place: string) => `${place} に戻ります。`,
   allow: '許可する',
   deny: '拒否する',

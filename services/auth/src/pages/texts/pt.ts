@@ -146,6 +146,7 @@ export const pt: PageTexts = {
   roles: { owner: 'Proprietário', admin: 'Administrador', member: 'Membro' },
   consentTitle: 'Permitir o acesso?',
   consentText: (client: string, account: string) => `${client} pede acesso à sua conta ${account}:`,
+  consentResource: (resource: string) => `O acesso é para ${resource}.`,
   consentReturn: (place: string) => `Você voltará para ${place}.`,
   allow: 'Permitir',
   deny: 'Recusar',
