@@ -61,6 +61,22 @@ function ask(url: string, host: string, token?: string): Promise<number | undefi
   return promise;
 }
 
+/** Conditions of a policy and of its first Gateway: `Ready=True/Programmed`. */
+async function listConditions(kube: KubeApiserver, name: string): Promise<readonly string[]> {
+  const { stdout } = await kube.kubectl(['get', 'ap', '-n', 'shop', name, '-o=json']);
+  // Parsed boundary: the CRD has validated the object.
+  const { status } = JSON.parse(stdout) as { status?: PolicyStatus };
+  const [ancestor] = status?.ancestors ?? [];
+  return [...(status?.conditions ?? []), ...(ancestor?.conditions ?? [])].map(
+    ({ type, status: value, reason }) => `${type}=${value}/${reason}`,
+  );
+}
+
+interface PolicyStatus {
+  readonly conditions: readonly Readonly<Record<'type' | 'status' | 'reason', string>>[];
+  readonly ancestors: readonly Pick<PolicyStatus, 'conditions'>[];
+}
+
 /** Counts the responses of a number of requests by their status. */
 async function countStatuses(count: number, send: () => Promise<number | undefined>) {
   const counts: Record<string, number> = {};
@@ -88,6 +104,12 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
     const replicas = [await startReplica(t, kube, 'replica-1')];
     const [xds] = replicas;
     if (xds === undefined) throw new Error('there is no replica');
+    const untilCondition = (name: string, condition: string) =>
+      awaitUntil(async () => (await listConditions(kube, name)).includes(condition), {
+        what: `${condition} of ${name}`,
+      });
+    await untilCondition('orders', 'Programmed=Unknown/NoClients');
+    t.ok((await listConditions(kube, 'orders')).includes('Reconciling=True/NoClients'));
     const limiter = await startRedisLimiter(t, { xds, redis });
     const auth = await startAuth(t, await startAuthDatabase(t), {
       SVC_EXT_AUTHZ_POLICY_SERVER: xds.address,
@@ -99,6 +121,11 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
       extAuthz: { ports: [auth.extAuthzPort] },
     });
     const url = edge.url('ingress');
+    await untilCondition('orders', 'Programmed=True/Programmed');
+    t.same(await listConditions(kube, 'orders'), [
+      ...['Accepted=True/Accepted', 'LimitsDoNotCoverAll=True/LimitsDoNotCoverAll', 'Ready=True/Programmed'],
+      ...['Accepted=True/Accepted', 'Programmed=True/Programmed', 'Enforced=Unknown/NoTraffic'],
+    ]);
     const ada = await auth.signUp('ada@example.com');
     await awaitUntil(async () => (await ask(`${url}/`, 'web.test', ada.accessToken)) === 200, {
       what: 'the policies',
@@ -126,6 +153,11 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
       t.match(await countStatuses(80, askAsCleo), { 429: Number });
       await apply(kube, policy('orders', { targetRefs, limits: [perUser(10_000)] }));
       await awaitUntil(async () => (await askAsCleo()) === 200, { what: 'the edited plan' });
+      await untilCondition('orders', 'Enforced=True/Enforced');
+      await kube.kubectl(['wait', '-n', 'shop', 'ap/orders', '--for=condition=Ready', '--timeout=30s']);
+      const jsonPath = '{.status.ancestors[*].ancestorRef.name}';
+      const { stdout } = await kube.kubectl(['get', 'ap', '-n', 'shop', 'orders', `-o=jsonpath=${jsonPath}`]);
+      t.equal(stdout, 'main');
     });
 
     await t.test('an invalid edit keeps the last valid version, also after a restart', async (t) => {

@@ -84,7 +84,8 @@ export async function buildApp(
 
   const observer: { pipeline: Pipeline | undefined } = { pipeline: undefined };
   const reportMatches = () => observer.pipeline?.matchedRules?.report(snapshots.current());
-  const parts = { snapshots, limiters, reportMatches };
+  const authServers = { snapshots: access.snapshots, clients: access.limiters };
+  const parts = { snapshots, limiters, authServers, reportMatches };
   const environment = await environments[source](context, settings, parts);
   const pipeline = new Pipeline(context, {
     ...environment,
@@ -105,7 +106,7 @@ export async function buildApp(
     new PolicyPipeline(context, {
       source: environment.policies,
       limiters: { snapshots, clients: limiters },
-      authServers: { snapshots: access.snapshots, clients: access.limiters },
+      authServers,
       setRules: (rules) => pipeline.setPolicyRules(rules),
       reporters: [new PolicyLog(logger), ...(environment.policyReporters ?? [])],
       health: health.component('access policies', { healthy: true }),
@@ -126,7 +127,16 @@ export async function buildApp(
     limiters,
     health,
     certificates,
-    otherTypes: new Map([[accessConfigType, { ...access, cache: new ResponseCache(accessConfigType) }]]),
+    otherTypes: new Map([
+      [
+        accessConfigType,
+        {
+          ...{ ...access, clientNoun: 'auth server' as const },
+          cache: new ResponseCache(accessConfigType),
+          ...(environment.onSeenPolicies && { onSeenPolicies: environment.onSeenPolicies }),
+        },
+      ],
+    ]),
     onMatches: (snapshot, matchedRules) => pipeline.matchedRules?.add(snapshot, matchedRules),
   });
 

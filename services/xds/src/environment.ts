@@ -16,6 +16,7 @@ import { countReloads } from './metrics.ts';
 import { type AllowedHosts, parseHostsByNamespace } from './policies/allowed-hosts.ts';
 import type { PolicyReporter } from './policies/policy-result.ts';
 import type { PolicySource } from './policies/policy-source.ts';
+import type { RolloutClients } from './policies/rollout.ts';
 import { AllowFile } from './sources/allow-file.ts';
 import { FolderSource } from './sources/folder.ts';
 import { HeldConfigMap } from './sources/held-config-map.ts';
@@ -25,6 +26,7 @@ import { LastValidFiles } from './sources/last-valid-files.ts';
 import { KubernetesEvents } from './status/events.ts';
 import { summarizeLimiters } from './status/limiter-report.ts';
 import type { ReportedMatches } from './status/matched-rules.ts';
+import { PolicyStatusReporter } from './status/policy-reporter.ts';
 import { PolicyStatusWriter } from './status/policy-writer.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
@@ -35,6 +37,8 @@ import { KubernetesStatusWriter } from './status/writer.ts';
 export interface Served {
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
+  /** The clients that get access policies. */
+  readonly authServers: RolloutClients;
   /** The part of the replica's report about rules that have matched. */
   readonly reportMatches: () => ReportedMatches | undefined;
 }
@@ -50,6 +54,8 @@ interface Environment {
   readonly allowedHosts?: AllowedHosts;
   /** Get the results of access policies. */
   readonly policyReporters?: readonly PolicyReporter[];
+  /** Gets the policies that an auth server says checks had. */
+  readonly onSeenPolicies?: (names: unknown) => void;
   /** Where held deletions of access policies are stored. Default in memory. */
   readonly policyHoldStore?: HoldStore;
   /** Empty when objects have no status. */
@@ -156,10 +162,10 @@ interface ClusterParts extends Served {
 function composeStatus(
   context: Context,
   settings: Settings,
-  { api, config, source, policies, snapshots, limiters, reportMatches }: ClusterParts,
+  { api, config, source, policies, snapshots, limiters, authServers, reportMatches }: ClusterParts,
 ): Pick<
   Environment,
-  'writers' | 'policyReporters' | 'reports' | 'stored' | 'statusComponents' | 'leadership'
+  'writers' | 'policyReporters' | 'onSeenPolicies' | 'reports' | 'stored' | 'statusComponents' | 'leadership'
 > {
   const { logger, metrics } = context;
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
@@ -186,6 +192,7 @@ function composeStatus(
   const policyWriter =
     policies && new PolicyStatusWriter(context, { api, objects: policies.objects, leadership, debounceMs });
   const events = new KubernetesEvents(context, { api, leadership, instance: identity });
+  const observed: { reporter: PolicyStatusReporter | undefined } = { reporter: undefined };
   const reports = new ReplicaReports({
     api,
     logger,
@@ -196,8 +203,23 @@ function composeStatus(
     summarize: () => ({
       ...summarizeLimiters(limiters.settled(), (name) => snapshots.currentOf(name)),
       matched: reportMatches(),
+      ...(observed.reporter && {
+        authServers: summarizeLimiters(authServers.clients.settled(), (name) =>
+          authServers.snapshots.currentOf(name),
+        ),
+        seenPolicies: observed.reporter.reportSeen(),
+      }),
     }),
   });
+  const policyReporter =
+    policies &&
+    policyWriter &&
+    new PolicyStatusReporter({
+      ...{ authServers, reports, limiters: { snapshots, clients: limiters } },
+      stored: (id) => policies.objects.get(id)?.manifest.status,
+      observers: [policyWriter],
+    });
+  observed.reporter = policyReporter;
   const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
     name,
     start: () => part.start(),
@@ -206,7 +228,10 @@ function composeStatus(
   return {
     leadership,
     writers: [writer, events],
-    ...(policyWriter && { policyReporters: [policyWriter] }),
+    ...(policyReporter && {
+      policyReporters: [policyReporter],
+      onSeenPolicies: (names) => policyReporter.addSeen(names),
+    }),
     reports,
     stored: (id) => readStoredStatus(source.objects.get(id)?.manifest),
     statusComponents: [
@@ -215,6 +240,7 @@ function composeStatus(
       toComponent('status writer', writer),
       toComponent('event writer', events),
       ...(policyWriter ? [toComponent('status writer of policies', policyWriter)] : []),
+      ...(policyReporter ? [{ name: 'status of policies', stop: async () => policyReporter.close() }] : []),
     ],
   };
 }

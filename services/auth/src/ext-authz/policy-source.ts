@@ -140,9 +140,12 @@ class PolicySubscriber implements ResourceSubscriber {
     const result = await runAbortable(compileSet(resources, this.#set), signal);
     if (!result.ok) return result;
     const { set, rejected } = result;
+    const before = new Set(this.#set.policies.values());
     this.#set = set;
     this.table = set.table;
-    this.seen.retain(new Set([...set.policies.values()].map(({ name }) => name)));
+    this.seen.retain(
+      new Set([...set.policies.values()].filter((one) => before.has(one)).map(({ name }) => name)),
+    );
     const { logger, health, metrics } = this.#options;
     health.set(true);
     metrics?.setRejected(rejected.length);

@@ -18,7 +18,7 @@ export class SeenPolicies {
     this.#reported.clear();
   }
 
-  /** Forgets policies that are not in force any more. */
+  /** Forgets all others: they are not in force any more, or a check with a new version is news. */
   retain(names: ReadonlySet<string>): void {
     for (const set of [this.#seen, this.#reported])
       for (const name of set) if (!names.has(name)) set.delete(name);

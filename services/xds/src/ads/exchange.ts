@@ -134,6 +134,9 @@ function withoutWildcard(names: readonly string[]): Set<string> {
   return named;
 }
 
+/** Field of the metadata of a node with the names of policies that checks had. */
+const seenPoliciesKey = 'policies_seen';
+
 /** Common members of both kinds of discovery request. */
 export interface AdsRequest {
   readonly typeUrl: string;
@@ -143,6 +146,8 @@ export interface AdsRequest {
   readonly limiterClass: unknown;
   /** Rules that have matched, in the metadata of the node; undefined in other requests. */
   readonly matchedRules: unknown;
+  /** Policies that checks had, in the metadata of the node; undefined in other requests. */
+  readonly seenPolicies: unknown;
   /** All names in the request, to which bounds apply. */
   readonly names: readonly string[];
   /** Nonce of the response that it answers; empty for none. */
@@ -161,6 +166,7 @@ export function toAdsRequest(request: DiscoveryRequest | DeltaDiscoveryRequest):
     nodeId: node?.id ?? '',
     limiterClass: node?.metadata?.[limiterClassKey],
     matchedRules: node?.metadata?.[matchedRulesKey],
+    seenPolicies: node?.metadata?.[seenPoliciesKey],
     nonce,
     message: errorDetail && rejectionMessage(errorDetail.message),
     rejects: errorDetail !== undefined,

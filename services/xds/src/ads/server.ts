@@ -97,7 +97,7 @@ export class AdsServer {
     this.#options = options;
     const { snapshots, limiters, otherTypes = [] } = options;
     this.#types = new Map([
-      [rateLimitConfigType, { snapshots, limiters, cache: new ResponseCache() }],
+      [rateLimitConfigType, { snapshots, limiters, clientNoun: 'limiter', cache: new ResponseCache() }],
       ...otherTypes,
     ]);
     this.#refusals = new RefusalLog(context);

@@ -54,6 +54,10 @@ export interface ServedType {
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
   readonly cache: ResponseCache;
+  /** The log calls its clients so. */
+  readonly clientNoun: 'limiter' | 'auth server';
+  /** Called with the policies that an auth server says checks had, as it sent them. */
+  readonly onSeenPolicies?: (names: unknown) => void;
 }
 
 export interface AdsStreamOptions {
@@ -261,6 +265,8 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     if (answer.type !== 'none') this.#handleAnswer(answer);
     if (answer.type === 'ack') this.#acknowledged = { nonce: request.nonce, snapshot: answer.snapshot };
     this.#handleMatches(request);
+    // The names are those of policies: an auth server that has refused a set has checks, too.
+    if (request.seenPolicies !== undefined) this.#served?.onSeenPolicies?.(request.seenPolicies);
     if (answer.type !== 'none' || this.#lastNonce === 0) this.#owesSinceMs = undefined;
     this.#push();
     return undefined;
@@ -296,7 +302,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
       },
       { limiters, cache, nowMs },
     );
-    this.#logger.info('limiter connected');
+    this.#logger.info(`${this.#served.clientNoun} connected`);
   }
 
   #handleAnswer(answer: Exclude<Answer, { type: 'none' }>): void {
@@ -315,7 +321,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     metrics.nacks.inc({ protocol: label });
     this.#logger.warn(
       { version: snapshot.version, rejection: answer.rejected.message },
-      'limiter rejected the configuration',
+      `${this.#served?.clientNoun} rejected the configuration`,
     );
     this.#limiter?.reject(snapshot, answer.rejected);
   }
@@ -349,7 +355,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
 
   /** The client has half-closed: the server closes behind the response in flight. */
   #finish(): void {
-    this.#close('ended by the limiter');
+    this.#close('ended by the client');
     this.#call.end();
   }
 
@@ -361,7 +367,8 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     this.#pushSpan?.end('disconnected');
     this.#context.metrics.streams.dec({ protocol: this.#protocol.label });
     this.#limiter?.remove();
-    if (this.#limiter !== undefined) this.#logger.info({ reason }, 'limiter disconnected');
+    if (this.#limiter !== undefined)
+      this.#logger.info({ reason }, `${this.#served?.clientNoun} disconnected`);
     this.#options.onClose();
   }
 }

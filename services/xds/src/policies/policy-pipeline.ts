@@ -199,6 +199,8 @@ export class PolicyPipeline {
     this.#options.health?.set(this.notReadyReason() === undefined);
     if (this.#closed || this.#notSyncedReason() !== undefined) return;
     await this.#rollout.publish(reason === undefined ? change.access : undefined, change.documents);
+    if (this.#closed || reason !== undefined) return;
+    for (const reporter of this.#options.reporters ?? []) reporter.published?.();
   }
 
   async #evaluate(events: readonly SourceEvent[]): Promise<PolicyChange> {

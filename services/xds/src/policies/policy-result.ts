@@ -60,6 +60,8 @@ export interface PolicyResult {
 export interface PolicyReporter {
   /** The result is new or differs from the last one. */
   put(result: PolicyResult): void;
+  /** Auth servers and limiters get all results that were put. */
+  published?(): void;
   /** The policy was deleted, and is no longer in force. */
   forget(id: string): void;
 }

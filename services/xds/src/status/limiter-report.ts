@@ -13,6 +13,10 @@ export interface LimiterReport {
   readonly groups: readonly ReportedGroup[];
   /** Rules that have matched requests, of some domains. */
   readonly matched?: ReportedMatches | undefined;
+  /** The auth servers of the replica. */
+  readonly authServers?: Pick<LimiterReport, 'snapshot' | 'groups'> | undefined;
+  /** Policies that checks had, and whose status does not say so yet. */
+  readonly seenPolicies?: readonly string[] | undefined;
 }
 
 /** Limiters of a replica. */
@@ -178,16 +182,26 @@ export function formatReport(report: LimiterReport, beat: number): string {
  */
 export function parseReport(text: string): LimiterReport | undefined {
   try {
-    const { snapshot, groups, matched } = toFields(JSON.parse(text));
-    if (!Array.isArray(groups)) return undefined;
-    return {
-      snapshot: toText(snapshot),
-      groups: groups.flatMap((group) => parseGroup(group) ?? []),
-      ...(matched !== undefined && { matched: parseMatches(matched) }),
-    };
+    const fields = toFields(JSON.parse(text));
+    const { matched, authServers, seenPolicies } = fields;
+    const clients = parseClients(fields);
+    return (
+      clients && {
+        ...clients,
+        ...(matched !== undefined && { matched: parseMatches(matched) }),
+        ...(authServers !== undefined && { authServers: parseClients(toFields(authServers)) }),
+        ...(seenPolicies !== undefined && { seenPolicies: toTexts(seenPolicies) }),
+      }
+    );
   } catch {
     return undefined;
   }
+}
+
+/** Undefined without groups. */
+function parseClients({ snapshot, groups }: Readonly<Record<string, unknown>>) {
+  if (!Array.isArray(groups)) return undefined;
+  return { snapshot: toText(snapshot), groups: groups.flatMap((group) => parseGroup(group) ?? []) };
 }
 
 function parseMatches(value: unknown): ReportedMatches {

@@ -1,16 +1,38 @@
 import { isDeepStrictEqual } from 'node:util';
+import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { readStoredManifest, type StoredManifest, toStoredManifest } from '../catalog/stored-version.ts';
+import type { Condition } from '../catalog/validation-result.ts';
 import { toList, toText, toValues, type Values } from '../gateway-api/objects.ts';
-import { formatFinding, type PolicyFinding, type PolicyResult } from '../policies/policy-result.ts';
+import {
+  type AncestorRef,
+  formatFinding,
+  type PolicyAncestor,
+  type PolicyFinding,
+  type PolicyResult,
+} from '../policies/policy-result.ts';
 
 /** A `metav1.Condition`. */
-interface PolicyCondition {
-  readonly type: 'Accepted' | 'LimitsDoNotCoverAll' | 'Ready' | 'Stalled';
-  readonly status: 'True' | 'False';
-  readonly reason: string;
-  readonly message: string;
+interface PolicyCondition extends Condition {
+  readonly type:
+    | 'Accepted'
+    | 'Programmed'
+    | 'Enforced'
+    | 'LimitsDoNotCoverAll'
+    | 'Ready'
+    | 'Reconciling'
+    | 'Stalled';
   readonly observedGeneration: number;
   readonly lastTransitionTime: string;
+}
+
+/** Conditions by type, before they have a time. */
+type Conditions = readonly (readonly [PolicyCondition['type'], Condition])[];
+
+/** A `PolicyAncestorStatus` of Gateway API. */
+interface AncestorStatus {
+  readonly ancestorRef: AncestorRef;
+  readonly controllerName: string;
+  readonly conditions: readonly PolicyCondition[];
 }
 
 /** `status` of an AccessPolicy, as far as this service writes it. */
@@ -22,57 +44,156 @@ export interface PolicyStatus {
   /** Absent when there are none. */
   readonly allowedHosts?: readonly string[];
   readonly lastValid?: StoredManifest;
+  readonly ancestors: readonly AncestorStatus[];
   readonly conditions: readonly PolicyCondition[];
+}
+
+/** The result of a policy, and what its clients say about it. */
+export interface PolicyObservation {
+  readonly result: PolicyResult;
+  /** Whether clients have acknowledged the version in force. */
+  readonly programmed: Condition;
+  /** Whether an auth server had a check with it. */
+  readonly isSeen: boolean;
 }
 
 /** Bounds of the CRD, less the ellipsis. */
 const maxMessageChars = 32_000;
 const maxColumnChars = 1_000;
 
+/** Bound of GEP-713. */
+const maxAncestors = 16;
+
+const controllerName = 'tollgate.dev/policy';
+
 /**
- * Converts a result to the status of its object. A condition keeps its last transition time from
- * `current`, the present status, unless its status changes. Ready is written only while it is
- * False: whether servers have acknowledged a policy is not known here.
+ * Converts an observation to the status of its object. A condition keeps its last transition time
+ * from `current`, the present status, unless its status changes.
  */
-export function toPolicyStatus(result: PolicyResult, current: unknown, nowMs: number): PolicyStatus {
+export function toPolicyStatus(
+  observation: PolicyObservation,
+  current: unknown,
+  nowMs: number,
+): PolicyStatus {
+  const { result } = observation;
   const { generation: observedGeneration, problems, warnings, inForce, allowedHosts } = result;
-  const toCondition = (
-    type: PolicyCondition['type'],
-    status: PolicyCondition['status'],
-    { reason, message }: Pick<PolicyCondition, 'reason' | 'message'>,
-  ): PolicyCondition => {
-    const before = toList(toValues(current).conditions).find((condition) => condition.type === type);
-    const knownTime = before?.status === status ? toText(before.lastTransitionTime) : undefined;
-    return {
-      ...{ type, status, reason, message: cut(message, maxMessageChars), observedGeneration },
-      lastTransitionTime: knownTime ?? new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z'),
-    };
-  };
-  const [problem] = problems;
   const uncovered = warnings.filter(({ reason }) => reason === 'LimitsDoNotCoverAll');
   const lastValid = chooseLastValid(result, current);
-  const refused = problem && { reason: problem.reason, message: formatAll(problems) };
+  const [problem] = problems;
+  const accepted: Condition =
+    problem === undefined
+      ? { status: 'True', reason: 'Accepted', message: 'the policy is in force' }
+      : { status: 'False', reason: problem.reason, message: formatAll(problems) };
+  const programmed = toProgrammed(observation);
+  const ancestors = chooseAncestors(result);
+  const enforced = ancestors.map((ancestor) => toEnforced(ancestor, observation.isSeen));
+  const ready = findReady(accepted, programmed, enforced);
+  const stamp = (conditions: Conditions, known: unknown) =>
+    stampConditions(conditions, { known: toList(known), observedGeneration, nowMs });
   return {
     observedGeneration,
     ...toColumns(toValues(inForce?.spec)),
     ...(allowedHosts.length > 0 && { allowedHosts }),
     ...(lastValid && { lastValid }),
-    conditions: [
-      refused === undefined
-        ? toCondition('Accepted', 'True', { reason: 'Accepted', message: 'the policy is in force' })
-        : toCondition('Accepted', 'False', refused),
-      ...(uncovered.length === 0
-        ? []
-        : [
-            toCondition('LimitsDoNotCoverAll', 'True', {
-              ...{ reason: 'LimitsDoNotCoverAll', message: formatAll(uncovered) },
-            }),
-          ]),
-      ...(refused === undefined
-        ? []
-        : [toCondition('Ready', 'False', refused), toCondition('Stalled', 'True', refused)]),
-    ],
+    ancestors: ancestors.map(({ ref }, index) => {
+      const before = toList(toValues(current).ancestors).find(({ ancestorRef }) =>
+        isDeepStrictEqual(ancestorRef, ref),
+      );
+      const own = enforced[index] ?? noTraffic;
+      const conditions = [
+        ['Accepted', accepted],
+        ['Programmed', programmed],
+        ['Enforced', own],
+      ] as const;
+      return { ancestorRef: ref, controllerName, conditions: stamp(conditions, before?.conditions) };
+    }),
+    conditions: stamp(
+      [
+        ['Accepted', accepted],
+        ...(uncovered.length === 0
+          ? []
+          : [
+              [
+                'LimitsDoNotCoverAll',
+                { status: 'True', reason: 'LimitsDoNotCoverAll', message: formatAll(uncovered) },
+              ] as const,
+            ]),
+        ['Ready', ready],
+        ...toProgress(ready),
+      ],
+      toValues(current).conditions,
+    ),
   };
+}
+
+function stampConditions(
+  conditions: Conditions,
+  options: { readonly known: readonly Values[]; readonly observedGeneration: number; readonly nowMs: number },
+): readonly PolicyCondition[] {
+  const { known, observedGeneration, nowMs } = options;
+  return conditions.map(([type, { status, reason, message }]) => {
+    const before = known.find((condition) => condition.type === type);
+    const knownTime = before?.status === status ? toText(before.lastTransitionTime) : undefined;
+    return {
+      ...{ type, status, reason, message: cut(message, maxMessageChars), observedGeneration },
+      lastTransitionTime: knownTime ?? new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+    };
+  });
+}
+
+/** True only for a policy that is accepted as a whole: tools wait for it after an edit. */
+function toProgrammed({ result: { problems, inForce }, programmed }: PolicyObservation): Condition {
+  if (problems.length === 0) return programmed;
+  const { message } = programmed;
+  const text =
+    inForce === undefined
+      ? 'no version of this policy is in force, and its requests are denied'
+      : `generation ${inForce.generation}, which stays in force: ${message}`;
+  return { status: 'False', reason: 'NotAccepted', message: text };
+}
+
+const noTraffic: Condition = {
+  status: 'Unknown',
+  reason: 'NoTraffic',
+  message: 'no auth server had a check with this policy: no request yet, or no external authorization',
+};
+
+/** Auth servers do not say which Gateway a check is from, so one check counts for all of them. */
+function toEnforced({ unenforced }: PolicyAncestor, isSeen: boolean): Condition {
+  if (unenforced !== undefined) return { status: 'False', ...unenforced };
+  if (!isSeen) return noTraffic;
+  return { status: 'True', reason: 'Enforced', message: 'auth servers had checks with this policy' };
+}
+
+/** Ancestors with a problem come first, since their number is bounded. */
+function chooseAncestors({ ancestors, namespace, name }: PolicyResult): readonly PolicyAncestor[] {
+  if (ancestors.length === 0) {
+    const [group = ''] = policyApiVersion.split('/');
+    return [{ ref: { group, kind: policyKind, namespace, name } }];
+  }
+  const isEnforced = ({ unenforced }: PolicyAncestor): number => (unenforced === undefined ? 1 : 0);
+  return ancestors.toSorted((a, b) => isEnforced(a) - isEnforced(b)).slice(0, maxAncestors);
+}
+
+/**
+ * The condition Ready, for tools that know no other: the policy is in force, and no Gateway goes
+ * around it. A policy that had no check yet is ready.
+ */
+function findReady(accepted: Condition, programmed: Condition, enforced: readonly Condition[]): Condition {
+  const unenforced = enforced.find(({ status }) => status === 'False');
+  return [accepted, programmed].find(({ status }) => status !== 'True') ?? unenforced ?? programmed;
+}
+
+/** Reasons that end without an act of an owner. */
+const temporaryReasons: ReadonlySet<string> = new Set(['Pending', 'NoClients']);
+
+/**
+ * Conditions that exist only while they are True.
+ * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+ */
+function toProgress(ready: Condition): Conditions {
+  if (ready.status === 'True') return [];
+  return [[temporaryReasons.has(ready.reason) ? 'Reconciling' : 'Stalled', { ...ready, status: 'True' }]];
 }
 
 const formatAll = (findings: readonly PolicyFinding[]): string => findings.map(formatFinding).join('\n');
@@ -94,20 +215,27 @@ function chooseLastValid(
   return toStoredManifest(inForce.generation, inForce.spec);
 }
 
-/** The version in force in short; empty if there is none. */
-function toColumns(spec: Values): Pick<PolicyStatus, 'target' | 'access' | 'limits'> {
-  const { hosts, targetRefs, access, limits, defaults } = spec;
+/** Hosts or targets of a version in short. */
+export function formatTarget(spec: unknown): string {
+  const { hosts, targetRefs } = toValues(spec);
   const targets = toList(targetRefs).map(({ kind, name, sectionName }) =>
     [kind, name, ...(sectionName === undefined ? [] : [sectionName])].join('/'),
   );
-  const column = (texts: readonly unknown[]): string => cut(texts.join(','), maxColumnChars);
+  return toColumn(Array.isArray(hosts) ? hosts : targets);
+}
+
+const toColumn = (texts: readonly unknown[]): string => cut(texts.join(','), maxColumnChars);
+
+/** The version in force in short; empty if there is none. */
+function toColumns(spec: Values): Pick<PolicyStatus, 'target' | 'access' | 'limits'> {
+  const { hosts, targetRefs, access, limits, defaults } = spec;
   const { type = 'Authenticated' } = toValues(access ?? toValues(defaults).access);
   const named = toList(limits ?? toValues(defaults).limits).map(({ name }) => name);
   const isKnown = hosts !== undefined || targetRefs !== undefined;
   return {
-    target: column(Array.isArray(hosts) ? hosts : targets),
+    target: formatTarget(spec),
     access: isKnown ? String(type) : '',
-    limits: column(named),
+    limits: toColumn(named),
   };
 }
 

@@ -1,13 +1,18 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
-import { type ApiClient, apiBackoff, objectPath } from '../kube/client.ts';
+import { type ApiClient, apiBackoff, objectPath, TokenBucket } from '../kube/client.ts';
 import { describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
 import type { KubeObject } from '../kube/reflector.ts';
 import { accessPolicies } from '../kube/resources.ts';
-import type { PolicyReporter, PolicyResult } from '../policies/policy-result.ts';
-import { hasPolicyStatus, type PolicyStatus, toPolicyStatus } from './policy-status.ts';
+import type { PolicyObserver } from './policy-reporter.ts';
+import {
+  hasPolicyStatus,
+  type PolicyObservation,
+  type PolicyStatus,
+  toPolicyStatus,
+} from './policy-status.ts';
 import { WriteQueue } from './write-queue.ts';
 
 interface PolicyStatusWriterOptions {
@@ -32,10 +37,11 @@ const conflictDelayMs = 50;
  * Writes the status of AccessPolicies, with the last valid version, by server-side apply. Only the
  * leader writes, one after the other, and only what differs.
  */
-export class PolicyStatusWriter implements PolicyReporter {
+export class PolicyStatusWriter implements PolicyObserver {
   readonly #context: Context;
   readonly #options: PolicyStatusWriterOptions;
-  readonly #wanted = new Map<string, PolicyResult>();
+  readonly #wanted = new Map<string, PolicyObservation>();
+  readonly #bucket = new TokenBucket({ ratePerSecond: 50, burst: 100, now: monotonicNow, sleep: sleepFor });
   readonly #queue = new WriteQueue();
   readonly #closing = new AbortController();
   readonly #delayAfter = backoffDelays({ random: Math.random, ...apiBackoff });
@@ -50,10 +56,11 @@ export class PolicyStatusWriter implements PolicyReporter {
     this.#options = options;
   }
 
-  put(result: PolicyResult): void {
-    this.#wanted.set(result.id, result);
+  put(observation: PolicyObservation): void {
+    const { id } = observation.result;
+    this.#wanted.set(id, observation);
     // A replica that becomes the leader checks all of them.
-    if (this.#options.leadership.isLeader()) this.#enqueue(result.id, this.#options.debounceMs);
+    if (this.#options.leadership.isLeader()) this.#enqueue(id, this.#options.debounceMs);
   }
 
   forget(id: string): void {
@@ -107,13 +114,14 @@ export class PolicyStatusWriter implements PolicyReporter {
   }
 
   async #write(id: string): Promise<void> {
-    const result = this.#wanted.get(id);
+    const observation = this.#wanted.get(id);
     const object = this.#options.objects.get(id);
     // After a change, a new result follows.
-    if (result === undefined || object?.generation !== result.generation) return;
+    if (observation === undefined || object?.generation !== observation.result.generation) return;
     const { status } = object.manifest;
-    const wanted = toPolicyStatus(result, status, this.#context.nowMs());
+    const wanted = toPolicyStatus(observation, status, this.#context.nowMs());
     if (hasPolicyStatus(status, wanted) || !this.#options.leadership.isLeader()) return;
+    await this.#bucket.take(this.#closing.signal);
     await this.#apply(object, wanted);
     this.#context.metrics.statusWrites.inc({ result: 'written' });
     this.#failures = 0;

@@ -18,7 +18,11 @@ function accessSnapshot(host: string) {
 
 t.test('a stream is served the type that it subscribes to first', async (t) => {
   const access = { snapshots: new SnapshotStore(() => 0), limiters: new LimiterRegistry() };
-  const otherTypes = new Map([[accessConfigType, { ...access, cache: new ResponseCache(accessConfigType) }]]);
+  const seen: unknown[] = [];
+  const cache = new ResponseCache(accessConfigType);
+  const onSeenPolicies = (names: unknown) => void seen.push(names);
+  const served = { ...access, cache, clientNoun: 'auth server' as const, onSeenPolicies };
+  const otherTypes = new Map([[accessConfigType, served]]);
   const { connect, limiters, snapshots } = await startAdsServer(t, {
     otherTypes,
     snapshot: testSnapshot({ shop: 1 }),
@@ -29,9 +33,14 @@ t.test('a stream is served the type that it subscribes to first', async (t) => {
   auth.send({ typeUrl: accessConfigType, node: { id: 'auth-1' } });
   const first = await auth.next();
   t.match(first, { typeUrl: accessConfigType, resources: [{ typeUrl: accessConfigType }] });
-  auth.send({ typeUrl: accessConfigType, versionInfo: first.versionInfo, responseNonce: first.nonce });
+  const answer = { typeUrl: accessConfigType, responseNonce: first.nonce };
+  auth.send({ ...answer, versionInfo: first.versionInfo });
   await awaitUntil(() => [...access.limiters.all()][0]?.accepted, { what: 'the ACK' });
   t.equal(limiters.size, 0, 'it is no limiter');
+  const metadata = { policies_seen: ['shop/a'] };
+  auth.send({ ...answer, versionInfo: first.versionInfo, node: { metadata } });
+  await awaitUntil(() => seen.length === 1, { what: 'the policies that checks had' });
+  t.strictSame(seen, [['shop/a']]);
 
   const limiter = client.sotw();
   limiter.send({ node: { id: 'limiter-1' } });

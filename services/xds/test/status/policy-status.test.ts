@@ -1,7 +1,7 @@
 import t from 'tap';
 import { parseConfigObject } from '../../src/kube/reflector.ts';
 import type { PolicyResult } from '../../src/policies/policy-result.ts';
-import { hasPolicyStatus, toPolicyStatus } from '../../src/status/policy-status.ts';
+import { hasPolicyStatus, type PolicyObservation, toPolicyStatus } from '../../src/status/policy-status.ts';
 import { perUser } from '../support/policies.ts';
 
 const spec = { hosts: ['a.test', 'b.test'], access: { type: 'Public' }, limits: [perUser] };
@@ -13,22 +13,44 @@ const makeResult = (given: Partial<PolicyResult> = {}): PolicyResult => ({
   ...given,
 });
 
+const acknowledged = { status: 'True', reason: 'Programmed', message: 'acknowledged' } as const;
+
+const observe = (
+  given: Partial<PolicyResult> = {},
+  rest: Partial<Omit<PolicyObservation, 'result'>> = {},
+): PolicyObservation => ({ result: makeResult(given), programmed: acknowledged, isSeen: false, ...rest });
+
+/** `Type=Status/Reason` of conditions. */
+const list = (conditions: readonly { type: string; status: string; reason: string }[] = []) =>
+  conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+
+const gateway = (name: string) => ({
+  ...{ group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'infra', name },
+});
+
 const invalid = { source: 'shop/a', field: 'spec.hosts', message: 'is required', reason: 'Invalid' } as const;
 
-t.test('an accepted policy has its columns, and no condition Ready', (t) => {
-  const status = toPolicyStatus(makeResult(), undefined, 0);
+t.test('an accepted policy has its columns, and is ready without traffic', (t) => {
+  const status = toPolicyStatus(observe(), undefined, 0);
   t.match(status, { target: 'a.test,b.test', access: 'Public', limits: 'per-user', observedGeneration: 1 });
-  t.match(status.conditions, [
-    { type: 'Accepted', status: 'True', lastTransitionTime: '1970-01-01T00:00:00Z' },
+  t.match(status.conditions, [{ type: 'Accepted', lastTransitionTime: '1970-01-01T00:00:00Z' }, {}]);
+  t.same(list(status.conditions), ['Accepted=True/Accepted', 'Ready=True/Programmed']);
+  const [ancestor, ...others] = status.ancestors;
+  t.same(others, []);
+  t.match(ancestor, {
+    ancestorRef: { kind: 'AccessPolicy', name: 'a' },
+    controllerName: 'tollgate.dev/policy',
+  });
+  t.same(list(ancestor?.conditions), [
+    ...['Accepted=True/Accepted', 'Programmed=True/Programmed', 'Enforced=Unknown/NoTraffic'],
   ]);
-  t.equal(status.conditions.length, 1);
   t.ok(hasPolicyStatus(status, status));
   t.end();
 });
 
 t.test('a condition keeps its time while its status stays, and the last valid version stays', (t) => {
-  const first = toPolicyStatus(makeResult(), undefined, 0);
-  const edited = makeResult({ generation: 2, problems: [invalid] });
+  const first = toPolicyStatus(observe(), undefined, 0);
+  const edited = observe({ generation: 2, problems: [invalid] });
   const second = toPolicyStatus(edited, first, 60_000);
   t.same(second.lastValid, first.lastValid);
   t.match(second.conditions, [
@@ -42,18 +64,58 @@ t.test('a condition keeps its time while its status stays, and the last valid ve
 });
 
 t.test('a result without a version in force keeps the copy of another server', (t) => {
-  const { lastValid } = toPolicyStatus(makeResult(), undefined, 0);
-  const unread = makeResult({ generation: 3, problems: [invalid], inForce: undefined });
+  const { lastValid } = toPolicyStatus(observe(), undefined, 0);
+  const unread = observe({ generation: 3, problems: [invalid], inForce: undefined });
   t.same(toPolicyStatus(unread, { lastValid }, 0).lastValid, lastValid);
   t.end();
 });
 
 t.test('hosts that were allowed are read from the status after a restart', (t) => {
-  const status = toPolicyStatus(makeResult({ allowedHosts: ['a.test'] }), undefined, 0);
+  const status = toPolicyStatus(observe({ allowedHosts: ['a.test'] }), undefined, 0);
   const metadata = { name: 'a', namespace: 'shop', uid: '1', generation: 1 };
   t.same(parseConfigObject({ metadata, spec, status }).allowedHosts, ['a.test']);
-  t.notOk(hasPolicyStatus(status, toPolicyStatus(makeResult(), status, 0)), 'removed hosts are removed');
+  t.notOk(hasPolicyStatus(status, toPolicyStatus(observe(), status, 0)), 'removed hosts are removed');
   const restored = { ...status, observedGeneration: 2 };
   t.same(parseConfigObject({ metadata, spec, status: restored }).allowedHosts, undefined);
+  t.end();
+});
+
+t.test('each Gateway has conditions, of which an unenforced one is not ready', (t) => {
+  const bypassed = { reason: 'Bypassed', message: 'by SecurityPolicy cors' } as const;
+  const ancestors = [{ ref: gateway('a') }, { ref: gateway('b'), unenforced: bypassed }];
+  const status = toPolicyStatus(observe({ ancestors }, { isSeen: true }), undefined, 0);
+  t.match(status.ancestors, [{ ancestorRef: gateway('b') }, { ancestorRef: gateway('a') }]);
+  t.same(
+    status.ancestors.map(({ conditions }) => list(conditions)[2]),
+    ['Enforced=False/Bypassed', 'Enforced=True/Enforced'],
+  );
+  t.same(list(status.conditions), [
+    ...['Accepted=True/Accepted', 'Ready=False/Bypassed', 'Stalled=True/Bypassed'],
+  ]);
+  const later = toPolicyStatus(observe({ ancestors }, { isSeen: true }), status, 60_000);
+  t.same(later, status, 'times of conditions of ancestors stay');
+  t.end();
+});
+
+t.test('at most 16 ancestors are listed, and those with a problem come first', (t) => {
+  const names = Array.from({ length: 20 }, (_, index) => String.fromCharCode(97 + index));
+  const ancestors = names.map((name) => ({
+    ref: gateway(name),
+    ...(name === 't' && { unenforced: { reason: 'NotAttached', message: 'no extAuth' } as const }),
+  }));
+  const listed = toPolicyStatus(observe({ ancestors }), undefined, 0).ancestors;
+  t.equal(listed.length, 16);
+  t.match(listed[0], { ancestorRef: gateway('t') });
+  t.end();
+});
+
+t.test('Reconciling is for what ends by itself, Stalled for what an owner has to change', (t) => {
+  const listOf = (status: 'False' | 'Unknown', reason: string) =>
+    list(
+      toPolicyStatus(observe({}, { programmed: { status, reason, message: 'm' } }), undefined, 0).conditions,
+    );
+  t.same(listOf('False', 'Pending').slice(1), ['Ready=False/Pending', 'Reconciling=True/Pending']);
+  t.same(listOf('Unknown', 'NoClients').slice(1), ['Ready=Unknown/NoClients', 'Reconciling=True/NoClients']);
+  t.same(listOf('False', 'Nacked').slice(1), ['Ready=False/Nacked', 'Stalled=True/Nacked']);
   t.end();
 });

@@ -1,0 +1,233 @@
+import { isDeepStrictEqual } from 'node:util';
+import { runSteps, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
+import type { Condition } from '../catalog/validation-result.ts';
+import { toList, toValues } from '../gateway-api/objects.ts';
+import type { PolicyReporter, PolicyResult } from '../policies/policy-result.ts';
+import type { RolloutClients } from '../policies/rollout.ts';
+import { toDomainStatus } from './domain-status.ts';
+import { groupLimiters, indexSubscribers, type LimiterGroup, type Subscribers } from './limiter-groups.ts';
+import { listClasses, type ReplicaReport, ReportedLimiters } from './limiter-report.ts';
+import { findAuthServerAnswer, toLimiterAnswer, toProgrammed } from './policy-programmed.ts';
+import { formatTarget, type PolicyObservation } from './policy-status.ts';
+import type { ReportExchange } from './reporter.ts';
+
+/** Receives the observations of policies that have changed. */
+export interface PolicyObserver {
+  put(observation: PolicyObservation): void;
+  forget(id: string): void;
+}
+
+interface PolicyStatusReporterOptions {
+  readonly authServers: RolloutClients;
+  readonly limiters: RolloutClients;
+  /** Undefined when there is only one replica. */
+  readonly reports: ReportExchange | undefined;
+  /** The status that an object has. */
+  readonly stored: (id: string) => unknown;
+  readonly observers: readonly PolicyObserver[];
+  /** How long clients of an earlier process may take to reconnect. */
+  readonly startGraceMs?: number;
+  readonly schedule?: Schedule;
+}
+
+interface Known {
+  readonly result: PolicyResult;
+  /** Whether auth servers and limiters get this version. */
+  readonly isPublished: boolean;
+  /** Generation that all clients have acknowledged once. */
+  readonly acknowledged: number | undefined;
+  readonly isSeen: boolean;
+}
+
+/** Acknowledgements of many clients arrive together. */
+const delayMs = 100;
+
+const defaultStartGraceMs = 5_000;
+
+/** Names in the report of a replica, which shares a ConfigMap with others. */
+const maxReportedSeen = 200;
+
+const notPublished: Condition = { status: 'False', reason: 'Pending', message: 'not served yet' };
+
+/**
+ * Keeps up to date whether the clients of all replicas have acknowledged each policy, and whether
+ * auth servers had checks with it. A version that was acknowledged once stays so, as for
+ * RateLimitConfigs: clients that join get it before they are ready.
+ */
+export class PolicyStatusReporter implements PolicyReporter {
+  readonly #options: PolicyStatusReporterOptions;
+  readonly #schedule: Schedule;
+  readonly #known = new Map<string, Known>();
+  readonly #observed = new Map<string, PolicyObservation>();
+  readonly #authServersElsewhere = new ReportedLimiters();
+  readonly #limitersElsewhere = new ReportedLimiters();
+  readonly #stops: readonly ((() => void) | undefined)[];
+  #isStarting: boolean;
+  #cancelReport: (() => void) | undefined;
+
+  constructor(options: PolicyStatusReporterOptions) {
+    const { authServers, limiters, reports, schedule = scheduleByTimer } = options;
+    const { startGraceMs = defaultStartGraceMs } = options;
+    this.#options = options;
+    this.#schedule = schedule;
+    this.#isStarting = startGraceMs > 0;
+    const changed = () => this.changed();
+    this.#stops = [
+      this.#isStarting
+        ? schedule(startGraceMs, () => {
+            this.#isStarting = false;
+            this.changed();
+          })
+        : undefined,
+      authServers.clients.onChange(changed),
+      limiters.clients.onChange(changed),
+      reports?.onChange(changed),
+      authServers.snapshots.onChange((snapshot) => this.#authServersElsewhere.remember(snapshot)),
+      limiters.snapshots.onChange((snapshot) => this.#limitersElsewhere.remember(snapshot)),
+    ];
+  }
+
+  put(result: PolicyResult): void {
+    const known = this.#known.get(result.id);
+    const { acknowledged, isSeen } =
+      known === undefined ? this.#readStored(result) : keepObserved(known, result);
+    this.#known.set(result.id, { result, isPublished: false, acknowledged, isSeen });
+    this.changed();
+  }
+
+  forget(id: string): void {
+    this.#known.delete(id);
+    this.#observed.delete(id);
+    for (const observer of this.#options.observers) observer.forget(id);
+  }
+
+  published(): void {
+    for (const [id, known] of this.#known)
+      if (!known.isPublished) this.#known.set(id, { ...known, isPublished: true });
+    this.changed();
+  }
+
+  /** Adds names of policies with which an auth server had checks; others are ignored. */
+  addSeen(names: unknown): void {
+    if (!Array.isArray(names)) return;
+    for (const name of names) {
+      const known = typeof name === 'string' ? this.#known.get(name) : undefined;
+      if (known === undefined || known.isSeen) continue;
+      this.#known.set(known.result.id, { ...known, isSeen: true });
+      this.changed();
+    }
+  }
+
+  /** Policies that other replicas have to hear of: those whose status does not have it yet. */
+  reportSeen(): readonly string[] {
+    const names: string[] = [];
+    for (const [id, { isSeen }] of this.#known) {
+      if (names.length === maxReportedSeen) break;
+      if (isSeen && !readStored(this.#options.stored(id)).isEnforced) names.push(id);
+    }
+    return names;
+  }
+
+  /** Schedules a report after a change of policies or clients. */
+  changed(): void {
+    this.#cancelReport ??= this.#schedule(delayMs, () => {
+      this.#cancelReport = undefined;
+      this.#report();
+    });
+  }
+
+  close(): void {
+    this.#cancelReport?.();
+    this.#cancelReport = () => undefined;
+    for (const stop of this.#stops) stop?.();
+  }
+
+  #readStored({ id, generation, inForce }: PolicyResult): Pick<Known, 'acknowledged' | 'isSeen'> {
+    const status = this.#options.stored(id);
+    const { programmed, isEnforced } = readStored(status);
+    return {
+      acknowledged: programmed === generation ? generation : undefined,
+      isSeen: isEnforced && toValues(status).target === formatTarget(inForce?.spec),
+    };
+  }
+
+  #report(): void {
+    const { authServers, limiters, reports, observers } = this.#options;
+    if (reports?.others?.length !== 0) reports?.changed();
+    const others = reports?.others ?? [];
+    for (const { report } of others) this.addSeen(report.seenPolicies);
+    const ofAuthServers = others.flatMap(({ report, ...replica }) =>
+      report.authServers === undefined ? [] : [{ ...replica, report: report.authServers }],
+    );
+    const groups = listGroups(authServers, this.#authServersElsewhere, ofAuthServers);
+    const subscribers = runSteps(
+      indexSubscribers(
+        listGroups(limiters, this.#limitersElsewhere, others),
+        (limiterClass, domain) =>
+          limiters.snapshots.current()?.classes.get(limiterClass)?.has(domain) === true,
+      ),
+    );
+    for (const [id, known] of this.#known) {
+      const observation = this.#observe(known, groups, subscribers);
+      if (isDeepStrictEqual(observation, this.#observed.get(id))) continue;
+      this.#observed.set(id, observation);
+      for (const observer of observers) observer.put(observation);
+    }
+  }
+
+  #observe(known: Known, groups: readonly LimiterGroup[], subscribers: Subscribers): PolicyObservation {
+    const { result, isPublished, acknowledged, isSeen } = known;
+    const { id, namespace, generation } = result;
+    if (!isPublished && acknowledged !== generation) return { result, isSeen, programmed: notPublished };
+    const { authServers, limiters } = this.#options;
+    const resource = limiters.snapshots.current()?.resources.get(`policy/${namespace}/${result.name}`);
+    const version = authServers.snapshots.current()?.resources.get(namespace)?.version;
+    const policy = { name: `${namespace}/${result.name}`, namespace, version };
+    const programmed = toProgrammed({
+      authServers: findAuthServerAnswer(policy, groups),
+      limiters: toLimiterAnswer(resource && toDomainStatus(resource, subscribers)),
+      wasAcknowledged: acknowledged === generation,
+      isStarting: this.#isStarting,
+    });
+    if (programmed.status === 'True' && acknowledged !== generation)
+      this.#known.set(id, { ...known, acknowledged: generation });
+    return { result, isSeen, programmed };
+  }
+}
+
+/** Keeps what is known of the same content: the object may be another one of the same name. */
+function keepObserved(known: Known, { inForce }: PolicyResult): Pick<Known, 'acknowledged' | 'isSeen'> {
+  const spec = known.result.inForce?.spec;
+  return {
+    acknowledged: isDeepStrictEqual(spec, inForce?.spec) ? known.acknowledged : undefined,
+    isSeen: known.isSeen && formatTarget(spec) === formatTarget(inForce?.spec),
+  };
+}
+
+/** The clients of one kind that are connected to any replica. */
+function listGroups(
+  { clients, snapshots }: RolloutClients,
+  elsewhere: ReportedLimiters,
+  others: readonly ReplicaReport[],
+): readonly LimiterGroup[] {
+  for (const limiterClass of [undefined, ...listClasses(others)]) {
+    const snapshot = snapshots.currentOf(limiterClass);
+    if (snapshot !== undefined) elsewhere.remember(snapshot);
+  }
+  return [...groupLimiters(clients.settled()), ...elsewhere.groups(others)];
+}
+
+/** The generation of the condition Programmed while it is True, and whether Enforced is. */
+function readStored(status: unknown): {
+  readonly programmed: unknown;
+  readonly isEnforced: boolean;
+} {
+  const [ancestor] = toList(toValues(status).ancestors);
+  const conditions = toList(ancestor?.conditions).filter((condition) => condition.status === 'True');
+  const programmed = conditions.find(({ type }) => type === 'Programmed');
+  const known = toList(toValues(status).ancestors).flatMap((one) => toList(one.conditions));
+  return {
+    programmed: programmed?.observedGeneration,
+    isEnforced: known.some((one) => one.type === 'Enforced' && one.status === 'True'),
+  };
+}
