@@ -283,3 +283,58 @@ t.test('a match never matches if an earlier one is for all of its paths', async 
   t.notOk(isReported(prefix, path('RegularExpression', '/a/.*')), 'not decided');
   t.notOk(isReported(prefix.replace(' }', ' }, methods: [GET]'), exact), 'a condition');
 });
+
+const resourceOf = (spec: string) => {
+  const { access } = compileValid(spec).fallback;
+  return access.type === 'Authenticated' ? { ...access.resource, audiences: access.audiences } : undefined;
+};
+
+t.test('a resource has the URL of the only host, else its own, and tokens must be for it', async (t) => {
+  const wellKnown = '/.well-known/oauth-protected-resource';
+  t.same(resourceOf('  hosts: [a.test]\n  access: { resource: { name: Tools, scopes: [read] } }'), {
+    ...{ url: 'https://a.test', name: 'Tools', scopes: ['read'] },
+    ...{ metadataPath: wellKnown, metadataUrl: `https://a.test${wellKnown}` },
+    audiences: ['https://a.test', 'https://a.test/'],
+  });
+  const own = 'resource: { url: "https://b.test:8443/mcp" }';
+  t.match(resourceOf(`  hosts: ["*.test"]\n  access: { ${own} }`), {
+    metadataUrl: `https://b.test:8443${wellKnown}/mcp`,
+    audiences: ['https://b.test:8443/mcp'],
+  });
+  const explicit = `  hosts: [a.test]\n  access: { audiences: ["urn:a"], ${own} }`;
+  t.same(resourceOf(explicit)?.audiences, ['urn:a']);
+  const { resources } = compileValid(`
+  hosts: [a.test]
+  rules: [{ matches: [{ path: { value: /mcp } }], access: { ${own} } }]`);
+  t.same([...(resources?.keys() ?? [])], [`${wellKnown}/mcp`]);
+});
+
+t.test('a resource without a certain URL is rejected', async (t) => {
+  const problem = (spec: string) => compileProblems(spec).join();
+  const required = /access\.resource\.url: is required unless hosts is a single host/;
+  for (const target of ['  hosts: [a.test, b.test]', '  hosts: ["*.test"]', gateway])
+    t.match(problem(`${target}\n  access: { resource: { name: Tools } }`), required);
+  const urls = {
+    mcp: /must be an https or http URL/,
+    'ftp://a.test': /must be an https or http URL/,
+    'https://a.test?x': /must not have a query or a fragment/,
+    'https://A.test/a/../b': /must be in its normal form: https:\/\/a\.test\/b/,
+  };
+  for (const [url, message] of Object.entries(urls))
+    t.match(problem(`  hosts: [a.test]\n  access: { resource: { url: "${url}" } }`), message);
+  t.match(
+    problem('  hosts: [a.test]\n  access: { type: Public, resource: { name: Tools } }'),
+    /access\.resource: has no effect with type: Public/,
+  );
+  t.match(
+    problem(`${gateway}\n  overrides: { access: { resource: { url: "https://a.test" } } }`),
+    /overrides\.access\.resource: belongs into the access of a route/,
+  );
+  t.match(
+    problem(`
+  hosts: [a.test]
+  access: { resource: { name: Tools } }
+  rules: [{ matches: [{ path: { value: /x } }], access: { resource: { name: Others } } }]`),
+    /access\.resource: differs from another resource of the policy at https:\/\/a\.test/,
+  );
+});

@@ -38,7 +38,8 @@ t.test('every field of every part is read', async (t) => {
   access: &access
     { type: Authenticated, roles: [admin], scopes: [orders.read], plans: [pro], assurance: AAL2,
       anonymousUsers: true, credentials: [User, ApiKey, Client], issuers: [keycloak],
-      audiences: ["https://api.example.com"] }
+      audiences: ["https://api.example.com"],
+      resource: { url: "https://api.example.com", name: Orders, scopes: [orders.read] } }
   rules:
     - matches:
         - path: { type: Exact, value: /orders/export }

@@ -1,5 +1,6 @@
 import type { credentialKinds } from '../definition/fields.ts';
-import type { AccessSpec } from '../definition/spec.ts';
+import type { AccessSpec, PolicySpec } from '../definition/spec.ts';
+import { compileResource, type ProtectedResource, resourceAudiences } from './resource.ts';
 
 /** Who may call. */
 export type Access =
@@ -24,6 +25,7 @@ export interface AuthenticatedAccess {
   readonly issuers?: readonly string[] | undefined;
   /** Values of `aud`: the token must have any of them. */
   readonly audiences?: readonly string[] | undefined;
+  readonly resource?: ProtectedResource | undefined;
 }
 
 /** Any caller who is not anonymous. */
@@ -40,10 +42,18 @@ const assuranceLevels = { AAL1: 'aal1', AAL2: 'aal2', AAL3: 'aal3' } as const;
  *
  * @param report gets the name of a field, and what is wrong with it
  */
-export function compileAccess(spec: AccessSpec, report: (field: string, message: string) => void): Access {
-  const { type = 'Authenticated', assurance = 'AAL1', anonymousUsers = false, ...lists } = spec;
-  if (type === 'Authenticated')
-    return { type, ...lists, assurance: assuranceLevels[assurance], anonymousUsers };
+export function compileAccess(
+  spec: AccessSpec,
+  policy: Pick<PolicySpec, 'hosts'>,
+  report: (field: string, message: string) => void,
+): Access {
+  const { type = 'Authenticated', assurance = 'AAL1', anonymousUsers = false, resource, ...lists } = spec;
+  if (type === 'Authenticated') {
+    const known = resource && compileResource(resource, policy, report);
+    // A token for another resource must not be accepted.
+    const own = known && { resource: known, audiences: lists.audiences ?? resourceAudiences(known) };
+    return { type, ...lists, ...own, assurance: assuranceLevels[assurance], anonymousUsers };
+  }
   for (const name of Object.keys(spec))
     if (name !== 'type') report(name, `has no effect with type: ${type}; remove either`);
   return { type };

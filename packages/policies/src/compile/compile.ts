@@ -6,6 +6,7 @@ import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } fro
 import { type Access, authenticated, compileAccess } from './access.ts';
 import { findUncovered } from './coverage.ts';
 import { allLimits, checkLimits, type LimitDescriptor, policyDomain, toLimitDescriptor } from './limits.ts';
+import type { ProtectedResource } from './resource.ts';
 
 /** Access and limits of a part of the target of a policy. */
 export interface PolicyRule {
@@ -27,6 +28,8 @@ export interface CompiledPolicy {
   readonly fallback: PolicyRule;
   /** Names of headers that it compares or counts by, in lower case. */
   readonly headers: readonly string[];
+  /** Resources of its parts by the path of their metadata. Undefined: none. */
+  readonly resources?: ReadonlyMap<string, ProtectedResource>;
   /** Holds for the routes of its Gateways in addition to their own policies. */
   readonly overrides?: CompiledPolicy;
 }
@@ -64,19 +67,24 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
   problems.push(...checkLimits(resource));
   const { defaults = {} } = spec;
   const limitSpecs = spec.limits ?? defaults.limits ?? [];
-  const scope: Scope = { limits: limitSpecs, report, access: undefined };
+  const scope: Scope = { limits: limitSpecs, report, access: undefined, hosts: spec.hosts };
   const accessField = spec.access === undefined && defaults.access ? 'defaults.access' : 'access';
   const access = readAccess(spec.access ?? defaults.access, accessField, scope);
   const fallback = { label: undefined, access, limits: defaultLimits(scope.limits) };
   const rules = (spec.rules ?? []).map((rule, index) => compileRule(rule, index, { ...scope, access }));
   reportUnreachable(rules, report);
   const overridden = spec.overrides && compileOverrides(spec.overrides, report);
+  const resources = findResources([fallback, ...rules.map(({ rule }) => rule)], report);
   if (problems.length > 0) return { ok: false, problems };
   const entries = rules.flatMap(({ rule, matches }) => matches.map(({ match }) => toEntry(match, rule)));
   const limitDomain = policyDomain(resource);
   const common = { name, limitDomain, headers: findHeaders(spec) };
   const overrides = overridden && { ...common, rules: noRules, fallback: overridden };
-  const policy = { ...common, rules: new PathIndex(entries), fallback, ...(overrides && { overrides }) };
+  const policy = {
+    ...{ ...common, rules: new PathIndex(entries), fallback },
+    ...(resources.size > 0 && { resources }),
+    ...(overrides && { overrides }),
+  };
   const warnings = findWarnings(name, [fallback, ...rules.map(({ rule }) => rule)], spec);
   return { ok: true, policy, warnings };
 }
@@ -97,7 +105,9 @@ function compileOverrides(
   { access, limits = [] }: NonNullable<PolicySpec['overrides']>,
   report: Report,
 ): PolicyRule {
-  const scope: Scope = { limits, report, access: { type: 'Public' } };
+  const scope: Scope = { limits, report, access: { type: 'Public' }, hosts: undefined };
+  if (access?.resource !== undefined)
+    report('overrides.access.resource', 'belongs into the access of a route, or of `access`');
   const compiled = readAccess(access, 'overrides.access', scope);
   for (const [index, { only }] of limits.entries())
     if (only !== undefined)
@@ -119,6 +129,7 @@ interface Scope {
   readonly report: Report;
   /** Access of rules that have none. */
   readonly access: Access | undefined;
+  readonly hosts: readonly string[] | undefined;
 }
 
 /** A rule, and its matches with their paths in the object. */
@@ -153,9 +164,22 @@ function compileRule(spec: RuleSpec, index: number, scope: Scope): CompiledRule 
   return { rule: { label, access, limits: named ?? defaultLimits(limits) }, matches };
 }
 
-function readAccess(spec: AccessSpec | undefined, field: string, { access, report }: Scope): Access {
+function readAccess(spec: AccessSpec | undefined, field: string, { access, report, hosts }: Scope): Access {
   if (spec === undefined) return access ?? authenticated;
-  return compileAccess(spec, (name, message) => report(`${field}.${name}`, message));
+  return compileAccess(spec, { hosts }, (name, message) => report(`${field}.${name}`, message));
+}
+
+function findResources(rules: readonly PolicyRule[], report: Report): ReadonlyMap<string, ProtectedResource> {
+  const found = new Map<string, ProtectedResource>();
+  for (const { access } of rules) {
+    const resource = access.type === 'Authenticated' ? access.resource : undefined;
+    if (resource === undefined) continue;
+    const other = found.get(resource.metadataPath) ?? resource;
+    if (JSON.stringify(other) !== JSON.stringify(resource))
+      report('access.resource', `differs from another resource of the policy at ${resource.metadataUrl}`);
+    found.set(resource.metadataPath, resource);
+  }
+  return found;
 }
 
 function defaultLimits(limits: readonly LimitSpec[]): readonly LimitDescriptor[] {

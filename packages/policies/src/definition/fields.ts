@@ -206,6 +206,26 @@ export const accessFields = {
     maxItems: 64,
     description: 'Issuers whose tokens are accepted: tollgate, and names of trusted issuers. Default: all.',
   },
+  resource: {
+    kind: 'part',
+    description:
+      'OAuth clients, such as those of MCP, discover how to get tokens for this resource (RFC 9728).',
+    fields: {
+      url: {
+        kind: 'text',
+        bounds: { min: 1, max: 1024 },
+        description:
+          'Its identifier, which is the audience of its tokens. Default: https:// and the host of the policy, if it is one.',
+      },
+      name: { kind: 'text', bounds: { min: 1, max: 255 }, description: 'Name that clients may show.' },
+      scopes: {
+        kind: 'texts',
+        bounds: scopeBounds,
+        maxItems: 64,
+        description: 'Scopes that clients may ask for.',
+      },
+    },
+  },
 } as const satisfies Fields;
 
 const valueMatchFields = {

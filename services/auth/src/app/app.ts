@@ -34,6 +34,7 @@ import {
 } from '../ext-authz/observability.ts';
 import { PolicySource } from '../ext-authz/policy-source.ts';
 import { RateLimiter } from '../ext-authz/rate-limiter.ts';
+import { ResourceMetadata } from '../ext-authz/resource-metadata.ts';
 import { createDefaultRules, toDefaultAccess } from '../ext-authz/route-rules.ts';
 import { logRuleWarnings, RulesFile } from '../ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from '../ext-authz/server.ts';
@@ -43,7 +44,7 @@ import { TokenIntrospection } from '../issuers/introspection.ts';
 import { Issuers } from '../issuers/issuers.ts';
 import { clusterAccess } from '../issuers/kubernetes.ts';
 import { IssuerMetrics } from '../issuers/metrics.ts';
-import { TokenCache, tokenIssuer } from '../keys/jwt.ts';
+import { issuerUrl, TokenCache, tokenIssuer } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import { ColumnCipher, systemRandomness } from '../keys/secrets.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
@@ -314,6 +315,7 @@ async function createExtAuthz(
   const authorizer = observeChecks(new Authorizer(checks), { logger, registry, tracing, rules, policies });
   const servers = await createExtAuthzServers({
     authorizer,
+    resources: new ResourceMetadata({ rules, policies, issuer: issuerUrl(settings) }),
     wantedHeaders: withKeyHeaders(settings, () => policies?.current?.headers ?? noHeaders),
     wantsRoute: () => policies?.current?.hasRoutes === true,
     health,

@@ -8,6 +8,7 @@ import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts'
 import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
 import { type FailedMatch, type MatchedPolicy, matchRequest } from './match-request.ts';
 import { joinResults, type LimitedCheck, type RateLimiter, type RateLimitResult } from './rate-limiter.ts';
+import { challengeWithResource } from './resource-metadata.ts';
 import type { RouteRules } from './route-rules.ts';
 
 /** The parts of a request that a decision depends on. The path is not decoded or normalized. */
@@ -177,7 +178,8 @@ export function decide(
   const { headerNames } = request;
   if (!caller.ok) {
     // Public routes treat callers with an invalid token as unauthenticated.
-    if (matched.some(({ rule }) => rule.access.type !== 'Public')) return caller.denial;
+    if (matched.some(({ rule }) => rule.access.type !== 'Public'))
+      return challengeWithResource(caller.denial, matched);
     const { credentials } = caller;
     const headers = identityHeaders(undefined, headerNames, { added, credentials });
     return { allowed: true, identity: undefined, headers };
@@ -185,7 +187,7 @@ export function decide(
   const { identity } = caller;
   for (const { rule } of matched) {
     const denial = rule.access.type === 'Authenticated' ? findDenial(rule.access, identity) : undefined;
-    if (denial !== undefined) return denial;
+    if (denial !== undefined) return challengeWithResource(denial, matched);
   }
   return { allowed: true, identity, headers: caller.headers(headerNames, added) };
 }

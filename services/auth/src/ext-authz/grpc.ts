@@ -33,21 +33,27 @@ import {
   denialHeaders,
 } from './decision.ts';
 import { CallerHeaders } from './identity-headers.ts';
+import type { ResourceAnswer, ResourceMetadata } from './resource-metadata.ts';
 import { decodeRouteMetadata } from './route-metadata.ts';
 
 /** @see envoy.service.auth.v3.Authorization.Check */
 export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
 
+interface GrpcChecks {
+  readonly authorizer: Pick<Authorizer, 'authorize'>;
+  /** Answers some requests itself. Default none. */
+  readonly resources?: Pick<ResourceMetadata, 'answer'>;
+  /** Default none. */
+  readonly wantedParts?: () => WantedParts;
+}
+
 /** Handles Check calls: with tracing, each in a span of Envoy's trace. */
-export function createGrpcCheckHandler(
-  authorizer: Pick<Authorizer, 'authorize'>,
-  tracing: Tracing,
-  wantedParts: () => WantedParts = () => noParts,
-): UnaryHandler {
+export function createGrpcCheckHandler(checks: GrpcChecks, tracing: Tracing): UnaryHandler {
+  const { wantedParts = () => noParts } = checks;
   const handle: UnaryHandler = (bytes, call) => {
     const wanted = wantedParts();
     const request = readCheckRequest(bytes, wanted) ?? decodeCheckRequest(bytes, wanted);
-    return handleGrpcCheck(authorizer, request, call.timeLeftMs());
+    return handleGrpcCheck(checks, request, call.timeLeftMs());
   };
   if (!tracing.enabled) return handle;
   return (bytes, call) => {
@@ -61,11 +67,13 @@ export function createGrpcCheckHandler(
  * lets pass.
  */
 function handleGrpcCheck(
-  authorizer: Pick<Authorizer, 'authorize'>,
+  { authorizer, resources }: GrpcChecks,
   request: AuthzRequest | undefined,
   timeoutMs: number | undefined,
 ): Uint8Array | Promise<Uint8Array> {
   if (request === undefined) return writeCheckResponse(notHttp);
+  const answer = resources?.answer(request);
+  if (answer !== undefined) return encodeAnswer(answer);
   const decision = authorizer.authorize(request, timeoutMs);
   return decision instanceof Promise ? decision.then(writeCheckResponse) : writeCheckResponse(decision);
 }
@@ -212,6 +220,16 @@ function deniedResponse(denied: AuthzDenied): Response {
     // For access logs: no filter follows.
     ...(denied.rateLimit !== undefined && { dynamicMetadata: decisionMetadata(denied) }),
   };
+}
+
+/** Envoy sends the response itself only if the status of the call is not OK. */
+function encodeAnswer({ httpStatus, headers, body }: ResourceAnswer): Uint8Array {
+  const value = { status: { code: httpStatus }, headers: overwrite(headers), body };
+  const status = { code: grpcStatus.permissionDenied };
+  return toBinary(
+    CheckResponseSchema,
+    create(CheckResponseSchema, { status, httpResponse: { case: 'deniedResponse', value } }),
+  );
 }
 
 function overwrite(

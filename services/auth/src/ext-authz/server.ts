@@ -14,10 +14,12 @@ import type { WantedHeaders, WantedParts } from './codec.ts';
 import type { Authorizer } from './decision.ts';
 import { checkPath, createGrpcCheckHandler } from './grpc.ts';
 import { createHttpCheckHandler, createHttpCheckServer } from './http.ts';
+import type { ResourceMetadata } from './resource-metadata.ts';
 import { RouteMetadataCache } from './route-metadata.ts';
 
 export interface ExtAuthzServerOptions {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
+  readonly resources: Pick<ResourceMetadata, 'answer'>;
   readonly wantedHeaders: () => WantedHeaders;
   /** Whether it matters which route the gateway has matched. */
   readonly wantsRoute: () => boolean;
@@ -110,6 +112,7 @@ export async function createExtAuthzServers(options: ExtAuthzServerOptions): Pro
 function createGrpcServer(
   {
     authorizer,
+    resources,
     wantedHeaders,
     wantsRoute,
     tracing,
@@ -128,7 +131,7 @@ function createGrpcServer(
   const tls = tlsFor('ext_authz_grpc');
   return new UnaryServer({
     handlers: {
-      [checkPath]: createGrpcCheckHandler(authorizer, tracing, wantedParts),
+      [checkPath]: createGrpcCheckHandler({ authorizer, resources, wantedParts }, tracing),
     },
     health,
     serviceName: healthName,

@@ -1,11 +1,12 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startRateLimitService, startXdsServer } from '@tollgate/testkit/services';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+import { startPlatform } from '../helpers/policy-platform.ts';
 import { rawRequest } from '../helpers/raw-request.ts';
 
 /** One object: callers must be signed in, and each has 60 requests, 600 on the plan pro. */
@@ -22,31 +23,8 @@ spec:
       plans: { pro: { requests: 600 } }
 `;
 
-/** Generous, because test machines are busy. */
-const patience = { EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s', EXT_AUTHZ_RATE_LIMIT_ON_FAILURE: 'deny' };
-
 /** The error code of a denial, whose body has this form. */
 const codeOf = (body: unknown): string => (body as { readonly error_code: string }).error_code;
-
-/** The xDS server, a limiter and the auth server, with the policies of a folder. */
-async function startPlatform(t: Test, policies: string, settings: Readonly<Record<string, string>> = {}) {
-  const folder = makeTextFolder(t);
-  folder.write('policies.yaml', policies);
-  const xds = await startXdsServer({ XDS_SOURCE: 'folder', XDS_FOLDER: folder.path });
-  t.teardown(xds.stop);
-  const limiter = await startRateLimitService({
-    CONFIG_TYPE: 'GRPC_XDS_SOTW',
-    CONFIG_GRPC_XDS_SERVER_URL: xds.address,
-  });
-  t.teardown(limiter.stop);
-  const server = await startAuthServer(t, {
-    EXT_AUTHZ_POLICY_SERVER: xds.address,
-    EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
-    ...patience,
-    ...settings,
-  });
-  return { folder, xds, server };
-}
 
 t.test('one object behind a plain Envoy: who may call, and how much by plan', async (t) => {
   const { server } = await startPlatform(t, orders);

@@ -7,6 +7,8 @@ export interface AuthzEnvoyOptions {
   readonly variant: 'grpc' | 'http';
   /** Port of the auth server. */
   readonly port: number;
+  /** Port of an upstream that replaces the echo. */
+  readonly upstreamPort?: number;
   /** Filters and clusters that replace the generated ones. */
   readonly written?: { readonly http_filters: readonly object[]; readonly clusters: readonly object[] };
   /** Timeout of a check. */
@@ -51,7 +53,7 @@ export async function startAuthzEnvoy(
 ): Promise<AuthzEnvoy> {
   const upstream = await startEcho();
   test.teardown(upstream.stop);
-  const envoy = await startEnvoy({ config: bootstrap(options, upstream.port) });
+  const envoy = await startEnvoy({ config: bootstrap(options, options.upstreamPort ?? upstream.port) });
   test.teardown(envoy.stop);
   return { url: `http://127.0.0.1:${envoy.port}`, upstream };
 }
