@@ -43,6 +43,8 @@ t.test('the SecurityPolicy of a gateway is that of the example', { skip }, async
   });
   const services = servicePorts(objects).map(({ host, port }) => `${host.split('.')[0]}:${port}`);
   const settings = JSON.stringify(objects.filter(({ kind }) => kind === 'Deployment'));
+  // By which the xDS server finds whether a Gateway asks the auth server.
+  t.match(settings, '"value":"tollgate/tollgate-auth-headless,tollgate/tollgate-auth"');
   for (const address of ['tollgate-xds-headless:18000', 'tollgate-ratelimit-headless:8081']) {
     t.ok(services.includes(address), address);
     t.match(settings, `"value":"${address}"`);

@@ -118,7 +118,7 @@ async function readCluster(context: Context, settings: Settings, served: Served)
     resource: rateLimitConfigs,
   });
   const policies = settings.accessPolicies
-    ? new KubernetesPolicies({ api, logger, namespaces, resyncMs })
+    ? new KubernetesPolicies({ api, logger, namespaces, resyncMs, authServices: settings.authServices })
     : undefined;
   const podNamespace = settings.podNamespace || currentNamespace(config);
   const certificates = settings.grpcOwnCa

@@ -27,6 +27,9 @@ export const policyProblemReasons = ['Invalid', 'TargetNotFound', 'Conflicted', 
 
 export type PolicyProblemReason = (typeof policyProblemReasons)[number];
 
+/** Why a gateway does not ask auth servers about requests that an access policy is for. */
+export const unenforcedReasons = ['Bypassed', 'NotAttached'] as const;
+
 /** Registers the metrics. Every series that an alert reads exists from then on. */
 export function registerMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
   const { source = 'kubernetes', electsLeader = true, admits = true, registersWebhook = true } = options;
@@ -45,6 +48,7 @@ export function registerMetrics(registry: Registry, options: XdsMetricsOptions =
   for (const result of admissionResults) metrics.admissionRequests.inc({ result }, 0);
   for (const reason of acceptedReasons) metrics.objects.set({ reason }, 0);
   for (const reason of policyProblemReasons) metrics.policyProblems.set({ reason }, 0);
+  for (const reason of unenforcedReasons) metrics.unenforcedPolicies.set({ reason }, 0);
   for (const files of ['tls', 'tokens']) metrics.filesCurrent.set({ files }, 1);
   for (const result of ['succeeded', 'failed']) {
     metrics.tlsReloads.inc({ result }, 0);
@@ -136,6 +140,12 @@ function catalogMetrics(registers: Registry[]) {
     policyProblems: new Gauge({
       name: 'tollgate_xds_policy_problems',
       help: 'Access policies with a problem, by reason; a policy with several counts for each.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    unenforcedPolicies: new Gauge({
+      name: 'tollgate_xds_unenforced_policies',
+      help: 'Access policies that a Gateway of Envoy Gateway does not enforce: reason="Bypassed" because a more specific SecurityPolicy replaces the external authorization, "NotAttached" because the Gateway has none.',
       labelNames: ['reason'],
       registers,
     }),

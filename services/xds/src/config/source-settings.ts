@@ -33,6 +33,12 @@ export const sourceSettings = {
     default: true,
     doc: 'Serve the AccessPolicies of a cluster to auth servers, and their limits to limiters. Their CRD and those of Gateway API may be installed later.',
   }),
+  authServices: list({
+    env: 'XDS_AUTH_SERVICES',
+    group,
+    default: [],
+    doc: 'Services of auth servers, as `namespace/name`, such as `tollgate/tollgate-auth-headless`. An AccessPolicy at a Gateway of Envoy Gateway is enforced when `extAuth` of the SecurityPolicy in effect has one of them as its backend. Default: every `extAuth` counts.',
+  }),
   allowEmpty: bool({
     env: 'XDS_ALLOW_EMPTY',
     group,

@@ -2,21 +2,29 @@ import { compareText } from '@tollgate/kit/text';
 import type { AncestorRef, PolicyAncestor } from '../policies/policy-result.ts';
 import { type Gateway, gatewayGroup } from './objects.ts';
 import { readTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
+import type { UnenforcedPolicies } from './unenforced.ts';
 
 /**
  * Finds the Gateways that the targets of policies belong to, by `namespace/name` of the policy. A
  * target that no Gateway has is its own ancestor, so that its policy has a status nevertheless.
+ * `unenforced` is undefined while it is not known.
  */
 export function findAncestors(
   policies: readonly TargetedPolicy[],
   gatewaysOf: (target: Target) => readonly Gateway[],
+  unenforced: UnenforcedPolicies | undefined,
 ): ReadonlyMap<string, readonly PolicyAncestor[]> {
   const found = policies.map((policy) => {
     const refs = new Map<string, AncestorRef>();
     for (const target of readTargets(policy))
       for (const ref of toRefs(target, gatewaysOf(target))) refs.set(toKey(ref), ref);
     const sorted = [...refs].toSorted(([one], [other]) => compareText(one, other));
-    return [policy.object.id, sorted.map(([, ref]): PolicyAncestor => ({ ref }))] as const;
+    const { id } = policy.object;
+    const toAncestor = (ref: AncestorRef): PolicyAncestor => {
+      const found = unenforced?.find(id, ref);
+      return found === undefined ? { ref } : { ref, unenforced: found };
+    };
+    return [id, sorted.map(([, ref]) => toAncestor(ref))] as const;
   });
   return new Map(found.filter(([, ancestors]) => ancestors.length > 0));
 }

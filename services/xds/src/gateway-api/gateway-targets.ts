@@ -7,16 +7,23 @@ import { findAncestors } from './ancestors.ts';
 import { type Attachment, findAttachments, type Parents } from './attachment.ts';
 import {
   type Gateway,
+  labelsOf,
   type RouteKind,
   type RouteObject,
   readGateway,
   readRoute,
   routeKinds,
-  toValues,
-  type Values,
 } from './objects.ts';
 import { PolicyTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
-import { placeRules, toGatewayRoute, toRoute } from './resolve.ts';
+import {
+  type Applied,
+  findAtListener,
+  type PlacedRule,
+  placeRules,
+  toGatewayRoute,
+  toRoute,
+} from './resolve.ts';
+import { type EnvoyGatewayObjects, UnenforcedPolicies } from './unenforced.ts';
 
 /** Current objects by `namespace/name`. */
 type Objects = ReadonlyMap<string, KubeObject>;
@@ -26,6 +33,8 @@ export interface GatewayObjects {
   readonly routes: Readonly<Record<RouteKind, Objects>>;
   /** Keys are `/name`, since a Namespace is in none. */
   readonly namespaces: Objects;
+  /** Undefined while they are not known. */
+  readonly envoyGateway: () => EnvoyGatewayObjects | undefined;
   readonly notSyncedReason: () => string | undefined;
 }
 
@@ -80,12 +89,19 @@ export class GatewayTargets implements TargetResolver {
       if (routes === undefined) byNamespace.set(namespace, [route]);
       else routes.push(route);
     };
+    const envoyGateway = this.#objects.envoyGateway();
+    const unenforced = envoyGateway && new UnenforcedPolicies(envoyGateway);
     for (const route of known.values()) {
       if (route.attachments.length === 0) continue;
-      add(route.object.namespace, resolveRoute(route, targets));
+      const placed = placeRules(route.route, route.attachments, targets);
+      for (const { name, attachment, policy, overrides } of placed)
+        unenforced?.addRule(route.route, name, attachment, listPolicies({ policy, overrides }));
+      add(route.object.namespace, resolveRoute(route, placed));
       yield;
     }
     for (const gateway of gateways.values()) {
+      for (const listener of gateway.listeners)
+        unenforced?.addListener(gateway, listener, listPolicies(findAtListener(gateway, listener, targets)));
       const route = this.#resolveGateway(gateway, targets);
       if (route !== undefined) add(gateway.object.namespace, route);
     }
@@ -97,14 +113,14 @@ export class GatewayTargets implements TargetResolver {
       return (known.get(`${kind}/${id}`)?.attachments ?? []).map((attachment) => attachment.gateway);
     };
     const { problems } = targets;
-    return { routes: this.#routes, problems, ancestors: findAncestors(policies, gatewaysOf) };
+    return { routes: this.#routes, problems, ancestors: findAncestors(policies, gatewaysOf, unenforced) };
   }
 
   #readParents(): Parents {
     const { gateways, namespaces } = this.#objects;
-    const labels = (namespace: string): Values | undefined => {
+    const labels = (namespace: string) => {
       const object = namespaces.get(`/${namespace}`);
-      return object && toValues(toValues(object.manifest.metadata).labels);
+      return object && labelsOf(object);
     };
     return {
       gateways: new Map([...gateways].map(([id, object]) => [id, readGateway(object)])),
@@ -144,8 +160,12 @@ export class GatewayTargets implements TargetResolver {
   }
 }
 
-function resolveRoute(known: KnownRoute, targets: PolicyTargets): Route {
-  const placed = placeRules(known.route, known.attachments, targets);
+/** The access policies that apply at a place, each once. */
+const listPolicies = ({ policy, overrides }: Applied): readonly string[] => [
+  ...new Set(policy === '' ? overrides : [policy, ...overrides]),
+];
+
+function resolveRoute(known: KnownRoute, placed: readonly PlacedRule[]): Route {
   const applied = JSON.stringify(placed.map(({ policy, overrides }) => [policy, overrides]));
   if (known.resolved === undefined || known.applied !== applied)
     known.resolved = toRoute(known.route, placed);

@@ -98,10 +98,14 @@ function readListener({ name, hostname, port, protocol, allowedRoutes }: Values)
 
 function readFrom({ from = 'Same', selector }: Values): Listener['from'] {
   if (from === 'All' || from === 'Same') return from;
-  if (from !== 'Selector') return 'None';
-  const { matchLabels, matchExpressions } = toValues(selector);
-  return { matchLabels: toValues(matchLabels), matchExpressions: toList(matchExpressions) };
+  return from === 'Selector' ? readSelector(toValues(selector)) : 'None';
 }
+
+export const readSelector = ({ matchLabels, matchExpressions }: Values): LabelSelector => ({
+  ...{ matchLabels: toValues(matchLabels), matchExpressions: toList(matchExpressions) },
+});
+
+export const labelsOf = ({ manifest }: KubeObject): Values => toValues(toValues(manifest.metadata).labels);
 
 export function readRoute(kind: RouteKind, object: KubeObject): RouteObject {
   const { parentRefs, hostnames, rules } = toValues(object.manifest.spec);

@@ -13,12 +13,14 @@ import type { Gateway, Listener, RouteObject } from './objects.ts';
 import type { PolicyTargets, Target } from './policy-targets.ts';
 
 /** The policies that apply to a rule at a listener, by `namespace/name`. */
-type Applied = Pick<RouteRule, 'policy' | 'overrides'>;
+export type Applied = Pick<RouteRule, 'policy' | 'overrides'>;
 
 /** A rule of a route at a listener. */
 export interface PlacedRule extends Applied {
   /** Index of the rule in the object. */
   readonly index: number;
+  /** Undefined for a rule without a name. */
+  readonly name: string | undefined;
   readonly attachment: Attachment;
 }
 
@@ -27,7 +29,7 @@ const targetOf = (kind: string, { namespace, name }: KubeObject, sectionName?: s
 });
 
 /** The policies of a listener: its own, else that of the Gateway. */
-function findAtListener({ object }: Gateway, { name }: Listener, policies: PolicyTargets): Applied {
+export function findAtListener({ object }: Gateway, { name }: Listener, policies: PolicyTargets): Applied {
   const targets = [targetOf('Gateway', object, name), targetOf('Gateway', object)];
   const [own] = targets.flatMap((target) => policies.find(target) ?? []);
   return { policy: own ?? '', overrides: policies.findOverrides(targets) };
@@ -44,7 +46,7 @@ export function placeRules(
     const ofRule = name === undefined ? undefined : policies.find(targetOf(kind, object, name));
     return attachments.map((attachment) => {
       const inherited = findAtListener(attachment.gateway, attachment.listener, policies);
-      return { ...inherited, policy: ofRule ?? ofRoute ?? inherited.policy, index, attachment };
+      return { ...inherited, policy: ofRule ?? ofRoute ?? inherited.policy, index, name, attachment };
     });
   });
 }

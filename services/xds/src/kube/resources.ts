@@ -31,6 +31,17 @@ export const gateways: KubeResource = { ...gatewayApi, plural: 'gateways', kind:
 export const httpRoutes: KubeResource = { ...gatewayApi, plural: 'httproutes', kind: 'HTTPRoute' };
 export const grpcRoutes: KubeResource = { ...gatewayApi, plural: 'grpcroutes', kind: 'GRPCRoute' };
 
+/** Says which controller a Gateway has. */
+export const gatewayClasses: KubeResource = { ...gatewayApi, plural: 'gatewayclasses', kind: 'GatewayClass' };
+
+/** Gives Gateways and routes of Envoy Gateway their external authorization. */
+export const securityPolicies: KubeResource = {
+  group: 'gateway.envoyproxy.io',
+  apiVersion: 'gateway.envoyproxy.io/v1alpha1',
+  plural: 'securitypolicies',
+  kind: 'SecurityPolicy',
+};
+
 /** Listeners select routes by labels of namespaces. */
 export const namespaces: KubeResource = {
   group: '',

@@ -11,10 +11,15 @@ export class PolicyLog implements PolicyReporter {
     this.#logger = logger;
   }
 
-  put({ id, namespace, name, label, problems, warnings, inForce }: PolicyResult): void {
+  put({ id, namespace, name, label, problems, warnings, ancestors, inForce }: PolicyResult): void {
     const policy = `${namespace}/${name}`;
     const fields = { policy, ...(label === id ? undefined : { file: label }) };
-    const lines = [...problems, ...warnings].map((finding) => `${finding.reason}: ${formatFinding(finding)}`);
+    const lines = [
+      ...[...problems, ...warnings].map((finding) => `${finding.reason}: ${formatFinding(finding)}`),
+      ...ancestors.flatMap(({ unenforced }) =>
+        unenforced === undefined ? [] : `${unenforced.reason}: ${unenforced.message}`,
+      ),
+    ];
     const text = lines.join('\n');
     if ((this.#lines.get(id) ?? '') === text) return;
     if (problems.length > 0)

@@ -14,7 +14,7 @@ import {
 } from '../catalog/source.ts';
 import type { Context } from '../context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
-import { policyProblemReasons } from '../metrics.ts';
+import { policyProblemReasons, unenforcedReasons } from '../metrics.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
 import { formatFinding, type PolicyReporter, type PolicyResult } from './policy-result.ts';
@@ -229,6 +229,12 @@ export class PolicyPipeline {
     for (const reason of policyProblemReasons) {
       const { length } = results.filter(({ problems }) => problems.some((one) => one.reason === reason));
       this.#context.metrics.policyProblems.set({ reason }, length);
+    }
+    for (const reason of unenforcedReasons) {
+      const { length } = results.filter(({ ancestors }) =>
+        ancestors.some(({ unenforced }) => unenforced?.reason === reason),
+      );
+      this.#context.metrics.unenforcedPolicies.set({ reason }, length);
     }
   }
 

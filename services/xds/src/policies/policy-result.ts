@@ -1,7 +1,7 @@
 import type { PolicyWarning } from '@tollgate/policies/compile/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
-import type { PolicyProblemReason } from '../metrics.ts';
+import type { PolicyProblemReason, unenforcedReasons } from '../metrics.ts';
 
 /** Why a policy has less effect than intended, or none. */
 export type PolicyReason = PolicyProblemReason | PolicyWarning['reason'];
@@ -17,7 +17,12 @@ export interface PolicyFinding extends SourceProblem {
 export interface PolicyAncestor {
   readonly ref: AncestorRef;
   /** Why the Gateway does not ask auth servers; undefined if nothing says so. */
-  readonly unenforced?: { readonly reason: 'Bypassed' | 'NotAttached'; readonly message: string } | undefined;
+  readonly unenforced?: Unenforced | undefined;
+}
+
+export interface Unenforced {
+  readonly reason: (typeof unenforcedReasons)[number];
+  readonly message: string;
 }
 
 /** @see ParentReference of Gateway API */

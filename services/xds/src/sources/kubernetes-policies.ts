@@ -1,13 +1,25 @@
 import type { SourceDeletion, SourceOutage } from '../catalog/source.ts';
 import { GatewayTargets } from '../gateway-api/gateway-targets.ts';
 import { toValues } from '../gateway-api/objects.ts';
+import type { EnvoyGatewayObjects } from '../gateway-api/unenforced.ts';
 import type { KubeObject } from '../kube/reflector.ts';
-import { accessPolicies, gateways, grpcRoutes, httpRoutes, namespaces } from '../kube/resources.ts';
+import {
+  accessPolicies,
+  gatewayClasses,
+  gateways,
+  grpcRoutes,
+  httpRoutes,
+  namespaces,
+  securityPolicies,
+} from '../kube/resources.ts';
 import { readAllowedHosts } from '../policies/allowed-hosts.ts';
 import type { PolicyListener, PolicySource } from '../policies/policy-source.ts';
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes.ts';
 
-type Options = Omit<KubernetesSourceOptions, 'resource' | 'mayBeMissing' | 'metrics'>;
+interface Options extends Omit<KubernetesSourceOptions, 'resource' | 'mayBeMissing' | 'metrics'> {
+  /** @see EnvoyGatewayObjects */
+  readonly authServices: readonly string[];
+}
 
 /** Follows the AccessPolicies of a cluster, and the objects of Gateway API that they are for. */
 export class KubernetesPolicies implements PolicySource {
@@ -18,21 +30,31 @@ export class KubernetesPolicies implements PolicySource {
   readonly #grpcRoutes: KubernetesSource;
   /** Undefined without the privilege, which is one for the cluster. */
   readonly #namespaces: KubernetesSource | undefined;
+  /** Tell whether Envoy Gateway asks auth servers. Undefined without the privilege. */
+  readonly #envoyGateway:
+    | { readonly gatewayClasses: KubernetesSource; readonly securityPolicies: KubernetesSource }
+    | undefined;
   /** Sources of targets whose objects were read once. */
   readonly #synced = new Set<KubernetesSource>();
 
-  constructor(options: Options) {
+  constructor({ authServices, ...options }: Options) {
     const follow = (resource: KubernetesSourceOptions['resource']) =>
       new KubernetesSource({ ...options, resource, mayBeMissing: true });
     this.#policies = follow(accessPolicies);
     this.#gateways = follow(gateways);
     this.#httpRoutes = follow(httpRoutes);
     this.#grpcRoutes = follow(grpcRoutes);
-    this.#namespaces = options.namespaces.length === 0 ? follow(namespaces) : undefined;
+    const isOfCluster = options.namespaces.length === 0;
+    this.#namespaces = isOfCluster ? follow(namespaces) : undefined;
+    this.#envoyGateway = isOfCluster
+      ? { gatewayClasses: follow(gatewayClasses), securityPolicies: follow(securityPolicies) }
+      : undefined;
+    const services = new Set(authServices);
     this.targets = new GatewayTargets({
       gateways: this.#gateways.objects,
       routes: { HTTPRoute: this.#httpRoutes.objects, GRPCRoute: this.#grpcRoutes.objects },
       namespaces: this.#namespaces?.objects ?? new Map(),
+      envoyGateway: () => this.#readEnvoyGateway(services),
       notSyncedReason: () => this.#notSyncedReason(),
     });
   }
@@ -52,7 +74,7 @@ export class KubernetesPolicies implements PolicySource {
 
   async start({ onEvent, onTargets }: PolicyListener): Promise<void> {
     const parents = [this.#gateways, this.#namespaces];
-    for (const source of this.#targetSources())
+    for (const source of this.#otherSources())
       await source.start(({ type }) => {
         if (type === 'replaced') this.#synced.add(source);
         if (parents.includes(source)) this.targets.parentsChanged();
@@ -62,20 +84,35 @@ export class KubernetesPolicies implements PolicySource {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#policies, ...this.#targetSources()].map((source) => source.close()));
+    await Promise.all([this.#policies, ...this.#otherSources()].map((source) => source.close()));
   }
 
   outages(): readonly SourceOutage[] {
-    return [this.#policies, ...this.#targetSources()].flatMap((source) => source.outages());
+    return [this.#policies, ...this.#otherSources()].flatMap((source) => source.outages());
   }
 
   findDeletion(): Promise<SourceDeletion | undefined> {
     return this.#policies.findDeletion();
   }
 
+  /** Nothing waits for objects of Envoy Gateway, which only tell more of policies. */
+  #otherSources(): readonly KubernetesSource[] {
+    return [...this.#targetSources(), ...Object.values(this.#envoyGateway ?? {})];
+  }
+
   #targetSources(): readonly KubernetesSource[] {
     const others = this.#namespaces === undefined ? [] : [this.#namespaces];
     return [this.#gateways, this.#httpRoutes, this.#grpcRoutes, ...others];
+  }
+
+  #readEnvoyGateway(authServices: ReadonlySet<string>): EnvoyGatewayObjects | undefined {
+    if (this.#envoyGateway === undefined) return undefined;
+    const { gatewayClasses, securityPolicies } = this.#envoyGateway;
+    if (!this.#synced.has(gatewayClasses) || !this.#synced.has(securityPolicies)) return undefined;
+    return {
+      ...{ authServices, gatewayClasses: gatewayClasses.objects },
+      securityPolicies: securityPolicies.objects,
+    };
   }
 
   #notSyncedReason(): string | undefined {

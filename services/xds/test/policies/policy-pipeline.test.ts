@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { HeldObject, HoldStore, StoredHold } from '../../src/catalog/source.ts';
 import { memoryHold } from '../../src/deletions.ts';
+import type { PolicyAncestor } from '../../src/policies/policy-result.ts';
 import { makePolicy, perUser } from '../support/policies.ts';
 import { startPolicies } from '../support/start-policies.ts';
 
@@ -230,6 +231,37 @@ t.test('nothing is served before all objects were read', async (t) => {
   await settle();
   t.same(access(), { 'shop/a': ['a.test'] });
   t.equal(pipeline.state().notServedReason, undefined);
+});
+
+t.test('policies that a gateway does not enforce are logged and counted', async (t) => {
+  const ref = { group: 'gateway.networking.k8s.io', kind: 'Gateway', namespace: 'shop', name: 'main' };
+  let ancestors: readonly PolicyAncestor[] = [
+    { ref, unenforced: { reason: 'Bypassed', message: 'SecurityPolicy shop/cors replaces ours' } },
+    { ref: { ...ref, name: 'other' }, unenforced: { reason: 'Bypassed', message: 'there, too' } },
+  ];
+  const targets = {
+    notSyncedReason: () => undefined,
+    *resolve() {
+      yield;
+      return { routes: new Map(), problems: new Map(), ancestors: new Map([['shop/a', ancestors]]) };
+    },
+  };
+  const { replace, settle, lines, registry, tellTargets } = await startPolicies(t, { source: { targets } });
+  replace(makePolicy('shop/a', unlimited));
+  await settle();
+  t.match(lines, [
+    {
+      ...{ level: 'warn', policy: 'shop/a' },
+      warnings: ['Bypassed: SecurityPolicy shop/cors replaces ours', 'Bypassed: there, too'],
+    },
+  ]);
+  t.match(await registry.metrics(), /^tollgate_xds_unenforced_policies\{reason="Bypassed"\} 1$/m);
+  t.match(await registry.metrics(), /^tollgate_xds_unenforced_policies\{reason="NotAttached"\} 0$/m);
+  ancestors = [{ ref }];
+  tellTargets();
+  await settle();
+  t.match(await registry.metrics(), /^tollgate_xds_unenforced_policies\{reason="Bypassed"\} 0$/m);
+  t.match(lines.at(-1), { '@message': 'policy accepted again' });
 });
 
 t.test('problems of a policy are logged once', async (t) => {

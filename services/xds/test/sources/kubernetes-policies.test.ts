@@ -28,21 +28,24 @@ const ofGatewayApi = (kind: string, name: string, spec: object) => ({
   spec,
 });
 
-/** A CRD of Gateway API without a schema. */
-const definition = (kind: string, plural: string) => ({
+/** A CRD without a schema. */
+const definition = (
+  kind: string,
+  plural: string,
+  { group = gatewayApi, scope = 'Namespaced', version = 'v1' } = {},
+) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   metadata: {
-    name: `${plural}.${gatewayApi}`,
+    name: `${plural}.${group}`,
     annotations: { 'api-approved.kubernetes.io': 'https://github.com/kubernetes-sigs/gateway-api/pull/1' },
   },
   spec: {
-    group: gatewayApi,
-    scope: 'Namespaced',
+    ...{ group, scope },
     names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
     versions: [
       {
-        ...{ name: 'v1', served: true, storage: true, subresources: { status: {} } },
+        ...{ name: version, served: true, storage: true, subresources: { status: {} } },
         schema: {
           openAPIV3Schema: {
             type: 'object',
@@ -84,8 +87,19 @@ async function startServer(t: Test, kube: KubeApiserver) {
       awaitUntil(() => isDeepStrictEqual(acknowledge(), expected), {
         what: `${JSON.stringify(expected)}, not ${JSON.stringify(summarize(current))}`,
       }),
+    /** Waits for these numbers of policies that gateways do not enforce, by reason. */
+    unenforced: (expected: Readonly<Record<string, number>>) =>
+      awaitUntil(async () => isDeepStrictEqual(await readUnenforced(app.ports.admin), expected), {
+        what: `unenforced policies: ${JSON.stringify(expected)}`,
+      }),
     stop: () => app.lifecycle.stop('test'),
   };
+}
+
+async function readUnenforced(port: number): Promise<Readonly<Record<string, number>>> {
+  const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const series = metrics.matchAll(/^tollgate_xds_unenforced_policies\{reason="(\w+)"\} (\d+)$/gm);
+  return Object.fromEntries([...series].map(([, reason = '', count]) => [reason, Number(count)]));
 }
 
 /** Hosts by policy, and policy and hosts by rule. */
@@ -160,6 +174,35 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
       orders: 'valid',
       'HTTPRoute orders': ['shop/orders shop.test shop/main:80'],
     });
+  });
+
+  await t.test('are known to be unenforced once the CRDs of Envoy Gateway exist', async () => {
+    const envoyGateway = 'gateway.envoyproxy.io';
+    await apply(
+      kube,
+      definition('GatewayClass', 'gatewayclasses', { scope: 'Cluster' }),
+      definition('SecurityPolicy', 'securitypolicies', { group: envoyGateway, version: 'v1alpha1' }),
+    );
+    await established(kube);
+    await apply(kube, {
+      ...ofGatewayApi('GatewayClass', 'eg', { controllerName: `${envoyGateway}/gatewayclass-controller` }),
+      metadata: { name: 'eg' },
+    });
+    const secure = (name: string, kind: string, spec: object) => ({
+      ...policy(name, { targetRefs: [{ group: gatewayApi, kind, name }], ...spec }),
+      ...{ apiVersion: `${envoyGateway}/v1alpha1`, kind: 'SecurityPolicy' },
+    });
+    await server.unenforced({ Bypassed: 0, NotAttached: 0 });
+    const listeners = [{ name: 'http', protocol: 'HTTP', port: 80 }];
+    await apply(kube, ofGatewayApi('Gateway', 'main', { gatewayClassName: 'eg', listeners }));
+    await server.unenforced({ Bypassed: 0, NotAttached: 1 });
+    const backendRefs = [{ name: 'tollgate-auth-headless', namespace: 'tollgate' }];
+    await apply(kube, secure('main', 'Gateway', { extAuth: { grpc: { backendRefs } } }));
+    await server.unenforced({ Bypassed: 0, NotAttached: 0 });
+    await apply(kube, secure('orders', 'HTTPRoute', { cors: {} }));
+    await server.unenforced({ Bypassed: 1, NotAttached: 0 });
+    await apply(kube, secure('orders', 'HTTPRoute', { cors: {}, mergeType: 'StrategicMerge' }));
+    await server.unenforced({ Bypassed: 0, NotAttached: 0 });
   });
 
   await t.test('stay in force with their last valid version, also after a restart', async (t) => {

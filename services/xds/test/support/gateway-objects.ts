@@ -38,6 +38,10 @@ interface World {
   readonly httpRoutes?: readonly KubeObject[];
   readonly grpcRoutes?: readonly KubeObject[];
   readonly namespaces?: readonly KubeObject[];
+  readonly securityPolicies?: readonly KubeObject[];
+  readonly gatewayClasses?: readonly KubeObject[];
+  /** Undefined while objects of Envoy Gateway are not known. */
+  readonly authServices?: readonly string[] | undefined;
 }
 
 /** A resolver of these objects, which can be replaced. */
@@ -48,7 +52,15 @@ export function makeTargets(world: World) {
     routes: { HTTPRoute: toMap(world.httpRoutes), GRPCRoute: toMap(world.grpcRoutes) },
     namespaces: toMap(world.namespaces),
   };
-  const targets = new GatewayTargets({ ...maps, notSyncedReason: () => undefined });
+  const envoyGateway = world.authServices && {
+    authServices: new Set(world.authServices),
+    securityPolicies: toMap(world.securityPolicies),
+    gatewayClasses: toMap(world.gatewayClasses),
+  };
+  const targets = new GatewayTargets({
+    ...{ ...maps, envoyGateway: () => envoyGateway },
+    notSyncedReason: () => undefined,
+  });
   return {
     ...maps,
     targets,
