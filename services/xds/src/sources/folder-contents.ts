@@ -3,7 +3,15 @@ import type { FolderTexts, TextFile } from '@tollgate/kit/text-files';
 import type { Steps } from '@tollgate/kit/time';
 import { policyGroup, policyKind } from '@tollgate/policies/definition/resource-shape';
 import type { ConfigObject, SourceProblem, UnreadFile } from '../catalog/source.ts';
-import { isPolicy, type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
+import {
+  findRenamed,
+  isPolicy,
+  type Manifest,
+  type ManifestObject,
+  parseManifests,
+  type ReadManifest,
+  readManifest,
+} from './manifests.ts';
 
 /** Other files, such as a README or a backup, may be in the same folder. */
 export const manifestFiles = { ignoreDotFiles: true, extensions: ['.yaml', '.yml', '.json'] };
@@ -191,6 +199,16 @@ export class FolderContents {
   }
 }
 
+/** Reads a manifest of a file that had these objects before. */
+function readAs(manifest: Manifest, before: readonly ManifestObject[]): ReadManifest {
+  const read = readManifest(manifest);
+  const renamed = read.type === 'other' ? findRenamed(manifest, before) : undefined;
+  if (read.type !== 'other' || renamed === undefined) return read;
+  const { kind } = Object(renamed.manifest);
+  const message = `kind: '${read.kind}' is not read, but this has the name and spec of a ${kind}: correct apiVersion and kind, or remove it`;
+  return { type: 'problem', problem: { source: manifest.label, message }, id: renamed.id };
+}
+
 /** An invalid manifest keeps the previous version of its object. */
 function classify(
   manifests: readonly Manifest[],
@@ -203,7 +221,7 @@ function classify(
   /** Why an object is not served of which the file has no earlier version: it may be any policy. */
   let unknown: SourceProblem | undefined;
   for (const manifest of manifests) {
-    const read = readManifest(manifest);
+    const read = readAs(manifest, before);
     if (read.type === 'other') others.push({ label: manifest.label, kind: read.kind });
     else if (read.type === 'object' && manifest.ambiguous.length === 0) objects.push(read.object);
     else {

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { meantName } from '@tollgate/kit/spelling';
 import type { TextFile } from '@tollgate/kit/text-files';
 import type { Steps } from '@tollgate/kit/time';
 import { policyGroup, policyKind } from '@tollgate/policies/definition/resource-shape';
@@ -227,9 +229,13 @@ export function readManifest({ content, label, order }: Manifest): ReadManifest 
   if (![...kinds.values()].includes(kind)) {
     // Each group has only one kind: another one is misspelled.
     const [group = '', meant] = [...kinds].find(([own]) => String(apiVersion).startsWith(`${own}/`)) ?? [];
-    if (meant === undefined) return { type: 'other', kind };
-    const message = `kind: ${group} has no ${quote(kind)} (did you mean ${meant}?)`;
-    return { ...toProblem(label, message), id };
+    if (meant !== undefined)
+      return { ...toProblem(label, `kind: ${group} has no ${quote(kind)} (did you mean ${meant}?)`), id };
+    const similar = findSimilar(kind, apiVersion);
+    if (similar === undefined) return { type: 'other', kind };
+    const message = `kind: ${quote(kind)} of ${quote(apiVersion)} is not read (did you mean ${similar.kind} of ${similar.group}?)`;
+    const prefix = similar.kind === policyKind ? policyPrefix : '';
+    return { ...toProblem(label, message), id: `${prefix}${namespace}/${name}` };
   }
   if (!isName(name, objectNames)) return toProblem(label, describeName('name', name));
   if (!isName(namespace, namespaceNames)) return toProblem(label, describeName('namespace', namespace));
@@ -237,6 +243,35 @@ export function readManifest({ content, label, order }: Manifest): ReadManifest 
     type: 'object',
     object: { id, namespace, name, uid: id, createdMs: 0, order, label, manifest: content },
   };
+}
+
+/** The kind that is meant by a manifest whose group and kind are both misspelled. */
+function findSimilar(kind: string, apiVersion: unknown): { group: string; kind: string } | undefined {
+  const [group = ''] = String(apiVersion).split('/');
+  const meantKind = meantName(kind, [...kinds.values()]);
+  const meantGroup = meantName(group, [...kinds.keys()]);
+  const found = [...kinds].find(([own, ofGroup]) => ofGroup === meantKind || own === meantGroup);
+  return found && { group: found[0], kind: found[1] };
+}
+
+/**
+ * Finds the object whose name and spec a manifest of another kind has, and which is therefore meant
+ * by it, however its group and kind are written.
+ */
+export function findRenamed(
+  { content }: Manifest,
+  objects: readonly ManifestObject[],
+): ManifestObject | undefined {
+  if (!isRecord(content) || !isRecord(content.spec) || Object.keys(content.spec).length === 0)
+    return undefined;
+  const { spec } = content;
+  const { name, namespace = defaultNamespace } = isRecord(content.metadata) ? content.metadata : {};
+  return objects.find(
+    (object) =>
+      object.name === name &&
+      object.namespace === namespace &&
+      isDeepStrictEqual(Reflect.get(Object(object.manifest), 'spec'), spec),
+  );
 }
 
 type ManifestProblem = ReadManifest & { readonly type: 'problem' };
