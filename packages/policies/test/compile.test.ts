@@ -212,6 +212,17 @@ t.test('defaults are access and limits, and overrides a policy of its own in the
   t.same(policy.headers, ['x-region'], 'the gateway must send what overrides count by');
 });
 
+t.test('limits of overrides that do not count all callers are a warning', async (t) => {
+  const warn = (overrides: string) => compileWarnings(`${gateway}\n  overrides: ${overrides}`);
+  const limits = (by: string) => `limits: [{ name: cap, by: [${by}], requests: 9, per: Hour }]`;
+  t.match(warn(`{ ${limits('User')} }`), [
+    /spec\.overrides\.limits: no limit counts callers without a credential, .* on all routes: add a limit by Address/,
+  ]);
+  t.same(warn(`{ ${limits('Address')} }`), []);
+  t.same(warn(`{ access: { credentials: [User] }, ${limits('User')} }`), []);
+  t.same(warn('{ access: { roles: [a] } }'), []);
+});
+
 t.test('overrides without access have no condition on callers', async (t) => {
   const { overrides } = compileValid(`${gateway}
   overrides: { limits: [{ name: cap, by: [Address], requests: 9, per: Hour }] }`);

@@ -85,7 +85,8 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
     ...(resources.size > 0 && { resources }),
     ...(overrides && { overrides }),
   };
-  const warnings = findWarnings(name, [fallback, ...rules.map(({ rule }) => rule)], spec);
+  const all = { rules: [fallback, ...rules.map(({ rule }) => rule)], overridden };
+  const warnings = findWarnings(name, all, spec);
   return { ok: true, policy, warnings };
 }
 
@@ -203,7 +204,10 @@ function reportUnreachable(rules: readonly CompiledRule[], report: Report): void
 /** Finds limits that have less effect than intended. */
 function findWarnings(
   source: string,
-  rules: readonly PolicyRule[],
+  {
+    rules,
+    overridden,
+  }: { readonly rules: readonly PolicyRule[]; readonly overridden?: PolicyRule | undefined },
   { rules: specs = [], limits = [] }: PolicySpec,
 ): readonly PolicyWarning[] {
   const toWarning = (reason: PolicyWarning['reason'], name: string, message: string): PolicyWarning => {
@@ -218,6 +222,9 @@ function findWarnings(
   );
   return [
     ...findUncovered(rules).map((message) => toWarning('LimitsDoNotCoverAll', 'limits', message)),
+    ...findUncovered(overridden ? [{ ...overridden, label: 'all routes' }] : []).map((message) =>
+      toWarning('LimitsDoNotCoverAll', 'overrides.limits', message),
+    ),
     ...unused,
   ];
 }
