@@ -223,8 +223,8 @@ t.test('a policy stays while its manifest cannot be identified', async (t) => {
   const { policies, problems, until } = await follow(t, folder);
   const edits = [
     policy('a').replace('AccessPolicy', 'AccessPolice'),
-    policy('a').replace('AccessPolicy', 'AccesPolicy').replace('policy.tollgate', 'polcy.tollgate'),
-    policy('a').replace('AccessPolicy', 'Policy').replace('policy.tollgate', 'polcy.tollgate'),
+    policy('a').replace('AccessPolicy', 'AccessPolice').replace('policy.tollgate', 'police.tollgate'),
+    policy('a').replace('AccessPolicy', 'Policy').replace('policy.tollgate', 'police.tollgate'),
     policy('a').replace('AccessPolicy', 'Policy').replace('policy.tollgate.dev/v1alpha1', 'tollgate.io/v1'),
     policy('a').replace(/^kind: .*\n/m, ''),
     policy('a').replace('name: a', 'name: A_'),
