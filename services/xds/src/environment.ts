@@ -23,9 +23,10 @@ import { HeldConfigMap } from './sources/held-config-map.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
 import { KubernetesPolicies } from './sources/kubernetes-policies.ts';
 import { LastValidFiles } from './sources/last-valid-files.ts';
-import { KubernetesEvents } from './status/events.ts';
+import { KubernetesEvents, rateLimitConfigEvents } from './status/events.ts';
 import { summarizeLimiters } from './status/limiter-report.ts';
 import type { ReportedMatches } from './status/matched-rules.ts';
+import { policyEvents } from './status/policy-events.ts';
 import { PolicyStatusReporter } from './status/policy-reporter.ts';
 import { PolicyStatusWriter } from './status/policy-writer.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
@@ -191,7 +192,14 @@ function composeStatus(
   });
   const policyWriter =
     policies && new PolicyStatusWriter(context, { api, objects: policies.objects, leadership, debounceMs });
-  const events = new KubernetesEvents(context, { api, leadership, instance: identity });
+  const eventOptions = { api, leadership, instance: identity };
+  const events = new KubernetesEvents(context, { ...eventOptions, kind: rateLimitConfigEvents });
+  const policyEventWriter =
+    policies &&
+    new KubernetesEvents(context, {
+      ...eventOptions,
+      kind: policyEvents((id) => policies.objects.get(id)?.uid),
+    });
   const observed: { reporter: PolicyStatusReporter | undefined } = { reporter: undefined };
   const reports = new ReplicaReports({
     api,
@@ -214,10 +222,11 @@ function composeStatus(
   const policyReporter =
     policies &&
     policyWriter &&
+    policyEventWriter &&
     new PolicyStatusReporter({
       ...{ authServers, reports, limiters: { snapshots, clients: limiters } },
       stored: (id) => policies.objects.get(id)?.manifest.status,
-      observers: [policyWriter],
+      observers: [policyWriter, policyEventWriter],
     });
   observed.reporter = policyReporter;
   const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
@@ -240,6 +249,7 @@ function composeStatus(
       toComponent('status writer', writer),
       toComponent('event writer', events),
       ...(policyWriter ? [toComponent('status writer of policies', policyWriter)] : []),
+      ...(policyEventWriter ? [toComponent('event writer of policies', policyEventWriter)] : []),
       ...(policyReporter ? [{ name: 'status of policies', stop: async () => policyReporter.close() }] : []),
     ],
   };

@@ -5,21 +5,35 @@ import type { Context } from '../context.ts';
 import { type ApiClient, TokenBucket } from '../kube/client.ts';
 import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { formatMicroTime, type Leadership } from '../kube/lease.ts';
-import { events, type ObjectName, rateLimitConfigs } from '../kube/resources.ts';
+import { events, type KubeResource, type ObjectName, rateLimitConfigs } from '../kube/resources.ts';
 import type { ObjectStatus } from './object-status.ts';
-import type { StatusWriter } from './reporter.ts';
 
 /** Something that the owner of an object has to act upon. */
 export interface ObjectEvent {
   /** UID of the object. */
   readonly uid: string;
-  readonly action: 'Accept' | 'Program';
+  readonly action: 'Accept' | 'Program' | 'Enforce';
   /** The reason of the condition. */
   readonly reason: string;
   readonly note: string;
   /** Equal for the same event, whichever replica writes it and when. */
   readonly key: string;
 }
+
+/** Objects of one kind, by what is known of them. */
+export interface EventKind<Status> {
+  readonly resource: KubeResource;
+  /** `namespace/name`. */
+  readonly idOf: (status: Status) => string;
+  /** Undefined for an object whose owner has nothing to do. */
+  readonly toEvent: (status: Status) => ObjectEvent | undefined;
+}
+
+export const rateLimitConfigEvents: EventKind<ObjectStatus> = {
+  resource: rateLimitConfigs,
+  idOf: ({ id }) => id,
+  toEvent,
+};
 
 /** The event for an object that is not accepted, or that limiters reject. */
 export function toEvent(status: ObjectStatus): ObjectEvent | undefined {
@@ -34,7 +48,8 @@ export function toEvent(status: ObjectStatus): ObjectEvent | undefined {
   return { uid, action: 'Program', reason, note, key: [uid, reason, version].join('\n') };
 }
 
-export interface KubernetesEventsOptions {
+export interface KubernetesEventsOptions<Status> {
+  readonly kind: EventKind<Status>;
   readonly api: ApiClient;
   readonly leadership: Leadership;
   /** Name of this replica. */
@@ -59,14 +74,14 @@ const maxName = 253;
 const timeoutMs = 5_000;
 
 /**
- * Writes Kubernetes Events for statuses that need action. Only the leader writes. The name of an
+ * Writes Kubernetes Events for objects that need action. Only the leader writes. The name of an
  * event is a hash of its content, so that another leader does not write it again. Events are best
  * effort.
  */
-export class KubernetesEvents implements StatusWriter {
+export class KubernetesEvents<Status> {
   readonly problemsOnly = true;
   readonly #context: Context;
-  readonly #options: KubernetesEventsOptions;
+  readonly #options: KubernetesEventsOptions<Status>;
   readonly #bucket: TokenBucket;
   readonly #closing = new AbortController();
   /** Events by id, for a replica that becomes the leader. */
@@ -78,16 +93,17 @@ export class KubernetesEvents implements StatusWriter {
   #lastProblem: string | undefined;
   #stopListening: () => void = () => undefined;
 
-  constructor(context: Context, options: KubernetesEventsOptions) {
+  constructor(context: Context, options: KubernetesEventsOptions<Status>) {
     const { perSecond: ratePerSecond = 5, burst = 50 } = options;
     this.#context = context;
     this.#options = options;
     this.#bucket = new TokenBucket({ ratePerSecond, burst, now: monotonicNow, sleep: sleepFor });
   }
 
-  put(status: ObjectStatus): void {
-    const { id } = status;
-    const event = toEvent(status);
+  put(status: Status): void {
+    const { kind } = this.#options;
+    const id = kind.idOf(status);
+    const event = kind.toEvent(status);
     this.#waiting.delete(id);
     if (event === undefined) {
       this.#current.delete(id);
@@ -156,9 +172,10 @@ export class KubernetesEvents implements StatusWriter {
 
   async #write(object: ObjectName, { uid, action, reason, note, key }: ObjectEvent): Promise<void> {
     const { api, instance } = this.#options;
+    const { resource } = this.#options.kind;
     const { namespace, name } = object;
     const hash = createHash('sha256').update(key).digest('hex').slice(0, 16);
-    const { apiVersion, kind } = rateLimitConfigs;
+    const { group, apiVersion, kind } = resource;
     await api.create(
       events,
       {
@@ -169,7 +186,7 @@ export class KubernetesEvents implements StatusWriter {
         action,
         note: truncateBytes(note, maxNoteBytes),
         regarding: { apiVersion, kind, namespace, name, uid },
-        reportingController: 'ratelimit.tollgate.dev/xds',
+        reportingController: `${group}/xds`,
         reportingInstance: instance.slice(0, maxInstance),
       },
       { timeoutMs, signal: this.#closing.signal },

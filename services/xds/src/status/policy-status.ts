@@ -76,17 +76,10 @@ export function toPolicyStatus(
   nowMs: number,
 ): PolicyStatus {
   const { result } = observation;
-  const { generation: observedGeneration, problems, warnings, inForce, allowedHosts } = result;
+  const { generation: observedGeneration, warnings, inForce, allowedHosts } = result;
   const uncovered = warnings.filter(({ reason }) => reason === 'LimitsDoNotCoverAll');
   const lastValid = chooseLastValid(result, current);
-  const [problem] = problems;
-  const accepted: Condition =
-    problem === undefined
-      ? { status: 'True', reason: 'Accepted', message: 'the policy is in force' }
-      : { status: 'False', reason: problem.reason, message: formatAll(problems) };
-  const programmed = toProgrammed(observation);
-  const ancestors = chooseAncestors(result);
-  const enforced = ancestors.map((ancestor) => toEnforced(ancestor, observation.isSeen));
+  const { accepted, programmed, ancestors, enforced } = toConditions(observation);
   const ready = findReady(accepted, programmed, enforced);
   const stamp = (conditions: Conditions, known: unknown) =>
     stampConditions(conditions, { known: toList(known), observedGeneration, nowMs });
@@ -124,6 +117,36 @@ export function toPolicyStatus(
       toValues(current).conditions,
     ),
   };
+}
+
+/** The conditions of a policy; those of `enforced` are by ancestor. */
+function toConditions(observation: PolicyObservation) {
+  const { result, isSeen } = observation;
+  const [problem] = result.problems;
+  const accepted: Condition =
+    problem === undefined
+      ? { status: 'True', reason: 'Accepted', message: 'the policy is in force' }
+      : { status: 'False', reason: problem.reason, message: formatAll(result.problems) };
+  const ancestors = chooseAncestors(result);
+  return {
+    ...{ accepted, programmed: toProgrammed(observation), ancestors },
+    enforced: ancestors.map((ancestor) => toEnforced(ancestor, isSeen)),
+  };
+}
+
+/** Finds the condition that the owner has to act upon first; undefined if there is none. */
+export function findActionNeeded(
+  observation: PolicyObservation,
+): { readonly type: 'Accepted' | 'Programmed' | 'Enforced'; readonly condition: Condition } | undefined {
+  const { accepted, programmed, enforced } = toConditions(observation);
+  const candidates = [
+    { type: 'Accepted', condition: accepted } as const,
+    { type: 'Programmed', condition: programmed } as const,
+    ...enforced.map((condition) => ({ type: 'Enforced', condition }) as const),
+  ];
+  return candidates.find(
+    ({ condition: { status, reason } }) => status === 'False' && !temporaryReasons.has(reason),
+  );
 }
 
 function stampConditions(

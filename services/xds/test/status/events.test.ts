@@ -2,9 +2,10 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
-import { KubernetesEvents } from '../../src/status/events.ts';
+import { type EventKind, KubernetesEvents, rateLimitConfigEvents } from '../../src/status/events.ts';
 import type { ObjectStatus } from '../../src/status/object-status.ts';
-import type { StatusWriter } from '../../src/status/reporter.ts';
+import { policyEvents } from '../../src/status/policy-events.ts';
+import type { PolicyObservation } from '../../src/status/policy-status.ts';
 import { connectApi, deployFile, prepareCluster } from '../support/cluster.ts';
 import { recordingContext } from '../support/recording-logger.ts';
 
@@ -23,12 +24,28 @@ function nacked(name: string, version = 'v1', said = 'no'): ObjectStatus {
   };
 }
 
-/** A writer, by default of the leader; closed when the test ends. */
-async function startWriter(
+function nackedPolicy(name: string, client: string): PolicyObservation {
+  return {
+    result: {
+      ...{ id: `shop/${name}`, namespace: 'shop', name, label: `shop/${name}`, generation: 1 },
+      ...{ problems: [], warnings: [], ancestors: [], heldBack: undefined, allowedHosts: [] },
+      inForce: undefined,
+    },
+    programmed: { status: 'False', reason: 'Nacked', message: `refused by auth server ${client}` },
+    isSeen: false,
+  };
+}
+
+/** A writer about RateLimitConfigs, by default of the leader; closed when the test ends. */
+const startWriter = (t: Test, api: ApiClient, options?: Parameters<typeof startWriterOf>[3]) =>
+  startWriterOf(t, api, rateLimitConfigEvents, options);
+
+function startWriterOf<Status>(
   t: Test,
   api: ApiClient,
+  kind: EventKind<Status>,
   { leads = true, perSecond = 100, burst = 100 } = {},
-): Promise<StatusWriter & { lead(): void; readonly lines: readonly Record<string, unknown>[] }> {
+) {
   const { context, lines } = recordingContext();
   let isLeader = leads;
   let tell: (leader: boolean) => void = () => undefined;
@@ -40,8 +57,7 @@ async function startWriter(
     },
   };
   const writer = new KubernetesEvents(context, {
-    api,
-    leadership,
+    ...{ kind, api, leadership },
     instance: 'replica-1',
     perSecond,
     burst,
@@ -59,7 +75,7 @@ async function startWriter(
 
 kubeSuite(
   t,
-  'events about RateLimitConfigs',
+  'events about objects that need action',
   async (t, kube) => {
     await prepareCluster(kube, ['tollgate', 'shop']);
     await kube.apply(deployFile('rbac.yaml'));
@@ -83,7 +99,7 @@ kubeSuite(
       awaitUntil(async () => (await list(name)).length === count, { what: `${count} events of ${name}` });
 
     await t.test('event has object, reason and message', async (t) => {
-      const writer = await startWriter(t, api);
+      const writer = startWriter(t, api);
       writer.put(nacked('web', 'v1', `no ${'é'.repeat(2_000)}`));
       await untilThere('web');
       const [event] = await list('web');
@@ -99,10 +115,10 @@ kubeSuite(
     });
 
     await t.test('same event is written once, also by another leader', async (t) => {
-      const writer = await startWriter(t, api);
+      const writer = startWriter(t, api);
       for (const said of ['no', 'no, no']) writer.put(nacked('once', 'v1', said));
       await untilThere('once');
-      const next = await startWriter(t, api, { leads: false });
+      const next = startWriter(t, api, { leads: false });
       next.put(nacked('once'));
       next.put(nacked('other'));
       t.equal((await list('other')).length, 0, 'it does not lead');
@@ -114,8 +130,27 @@ kubeSuite(
       t.same(next.lines, []);
     });
 
+    await t.test('event about an access policy has its kind, once per refused generation', async (t) => {
+      const writer = startWriterOf(
+        ...([t, api] as const),
+        policyEvents((id) => `uid-of-${id}`),
+      );
+      const first = nackedPolicy('orders', 'auth-1');
+      for (const observation of [first, nackedPolicy('orders', 'auth-2')]) writer.put(observation);
+      await untilThere('orders');
+      t.match((await list('orders'))[0], {
+        ...{ type: 'Warning', reason: 'Nacked', action: 'Program' },
+        regarding: { kind: 'AccessPolicy', namespace: 'shop', name: 'orders', uid: 'uid-of-shop/orders' },
+        reportingController: 'policy.tollgate.dev/xds',
+      });
+      const { result } = nackedPolicy('orders', 'auth-1');
+      writer.put({ ...first, result: { ...result, generation: 2 } });
+      await untilThere('orders', 2);
+      t.same(writer.lines, []);
+    });
+
     await t.test('excess events are dropped', async (t) => {
-      const writer = await startWriter(t, api, { perSecond: 0.001, burst: 3 });
+      const writer = startWriter(t, api, { perSecond: 0.001, burst: 3 });
       for (let index = 0; index < 2_000; index += 1) writer.put(nacked(`many-${index}`));
       await untilThere('many-2');
       const { stdout } = await kube.kubectl(['get', 'events.events.k8s.io', '-n', 'shop', '-o', 'name']);
@@ -124,7 +159,7 @@ kubeSuite(
 
     await t.test('missing permission is logged once', async (t) => {
       await kube.kubectl(['delete', 'clusterrolebinding', 'tollgate-xds']);
-      const writer = await startWriter(t, api);
+      const writer = startWriter(t, api);
       const line = () => writer.lines.filter((one) => one['@message'] === 'cannot write event');
       await awaitUntil(
         () => {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { parseConfigObject } from '../../src/kube/reflector.ts';
 import type { PolicyResult } from '../../src/policies/policy-result.ts';
+import { policyEvents } from '../../src/status/policy-events.ts';
 import { hasPolicyStatus, type PolicyObservation, toPolicyStatus } from '../../src/status/policy-status.ts';
 import { perUser } from '../support/policies.ts';
 
@@ -117,5 +118,31 @@ t.test('Reconciling is for what ends by itself, Stalled for what an owner has to
   t.same(listOf('False', 'Pending').slice(1), ['Ready=False/Pending', 'Reconciling=True/Pending']);
   t.same(listOf('Unknown', 'NoClients').slice(1), ['Ready=Unknown/NoClients', 'Reconciling=True/NoClients']);
   t.same(listOf('False', 'Nacked').slice(1), ['Ready=False/Nacked', 'Stalled=True/Nacked']);
+  t.end();
+});
+
+t.test('a policy whose owner has to act has an event', (t) => {
+  const { toEvent } = policyEvents((id) => (id === 'shop/a' ? 'uid-1' : undefined));
+  const bypassed = { reason: 'Bypassed', message: 'by SecurityPolicy cors' } as const;
+  const ancestors = [{ ref: gateway('a') }, { ref: gateway('b'), unenforced: bypassed }];
+  const programmed = (status: 'False' | 'Unknown', reason: string, message = 'm') => ({
+    programmed: { status, reason, message },
+  });
+  t.equal(toEvent(observe()), undefined, 'no traffic yet');
+  t.equal(toEvent(observe({}, programmed('False', 'Pending'))), undefined);
+  t.equal(toEvent(observe({}, programmed('Unknown', 'NoClients'))), undefined);
+  t.equal(toEvent(observe({ id: 'shop/deleted', ancestors })), undefined);
+  const pending = observe({ ancestors }, programmed('False', 'Pending'));
+  for (const observation of [observe({ ancestors }), pending])
+    t.match(toEvent(observation), {
+      ...{ uid: 'uid-1', action: 'Enforce', reason: 'Bypassed', note: 'by SecurityPolicy cors' },
+    });
+  t.match(toEvent(observe({ ancestors, problems: [invalid] })), {
+    ...{ action: 'Accept', reason: 'Invalid', note: 'spec.hosts: is required' },
+  });
+  const refused = toEvent(observe({}, programmed('False', 'Nacked')));
+  t.match(refused, { action: 'Program', reason: 'Nacked', note: 'm' });
+  t.equal(toEvent(observe({}, programmed('False', 'Nacked', 'another server')))?.key, refused?.key);
+  t.not(toEvent(observe({ generation: 2 }, programmed('False', 'Nacked')))?.key, refused?.key);
   t.end();
 });
