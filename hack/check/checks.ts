@@ -13,7 +13,7 @@ export const checks: readonly Check[] = [
   { name: 'generated files up to date', run: checkGeneratedFiles },
   { name: 'dead code (knip)', run: () => runTool('knip', ['--no-progress', '--no-config-hints']) },
   { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
-  { name: 'types (tsc)', run: () => runTool('tsc', ['--noEmit', '--pretty', 'false']) },
+  { name: 'types (tsc)', run: checkTypes },
   { name: 'lock file complete (npm ci)', run: checkLockFile },
   { name: 'links in Markdown', run: checkLinks },
   { name: 'forbidden texts', run: checkTexts },
@@ -23,6 +23,12 @@ export const checks: readonly Check[] = [
   { name: 'tests mirror src', run: async () => toFinding(findStrayTestFolders(await repositoryFiles())) },
   { name: 'sizes', run: checkSizes },
 ];
+
+/** Checks again what a change has an effect on: a quarter of the time of a whole check. */
+function checkTypes(): Promise<Finding> {
+  const incremental = ['--incremental', '--tsBuildInfoFile', 'node_modules/.cache/tsc'];
+  return runTool('tsc', ['--noEmit', '--pretty', 'false', ...incremental]);
+}
 
 async function checkGeneratedFiles(): Promise<Finding> {
   const problems = (await Promise.all(generators.map(findStaleFiles))).flat();

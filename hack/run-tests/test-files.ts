@@ -83,6 +83,6 @@ const slowest = 15;
 export function formatSummary(steps: readonly Duration[], files: readonly Duration[]): string {
   const row = ({ name, seconds }: Duration) => `${seconds.toFixed(1).padStart(8)} s  ${name}\n`;
   const longest = [...files].sort((a, b) => b.seconds - a.seconds).slice(0, slowest);
-  const heading = `slowest of ${files.length} test files (two run at a time):\n`;
+  const heading = `slowest of ${files.length} test files, which do not run alone:\n`;
   return ['what took long:\n', ...steps.map(row), heading, ...longest.map(row)].join('');
 }

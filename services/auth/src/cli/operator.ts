@@ -1,8 +1,8 @@
 import { isAppError } from '@tollgate/kit/errors';
 import { startTracing } from '@tollgate/kit/telemetry';
 import { isUuid } from '@tollgate/kit/text';
-import { createContext } from '../app/app.ts';
 import type { Context } from '../app/context.ts';
+import { createContext } from '../app/create-context.ts';
 import type { AuditActor } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import { connect, disconnect } from '../db/connection.ts';

@@ -1,0 +1,218 @@
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
+import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
+import type { Health } from '@tollgate/kit/health';
+import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
+import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
+import { TlsMetrics } from '@tollgate/kit/metrics';
+import { scheduleByTimer } from '@tollgate/kit/time';
+import type { ApiKeyCache } from '../api-keys/key-cache.ts';
+import { KeyUsage } from '../api-keys/key-usage.ts';
+import { settingsSpec } from '../config/settings.ts';
+import { noHeaders } from '../ext-authz/codec.ts';
+import { Authorizer } from '../ext-authz/decision.ts';
+import { CheckExplainer } from '../ext-authz/explain.ts';
+import type { IdentityCacheStats } from '../ext-authz/identity-cache.ts';
+import type { KnownCaller } from '../ext-authz/identity-headers.ts';
+import { IdentityListener } from '../ext-authz/identity-listener.ts';
+import { trustIssuers } from '../ext-authz/issuer-rules.ts';
+import { type KeyContext, withKeyHeaders } from '../ext-authz/key-identifier.ts';
+import {
+  exportIdentityMetrics,
+  KeyMetrics,
+  observeChecks,
+  PolicyMetrics,
+  RateLimitMetrics,
+  RouteRulesMetrics,
+} from '../ext-authz/observability.ts';
+import { PolicySource } from '../ext-authz/policy-source.ts';
+import { RateLimiter } from '../ext-authz/rate-limiter.ts';
+import { ResourceMetadata } from '../ext-authz/resource-metadata.ts';
+import { createDefaultRules, toDefaultAccess } from '../ext-authz/route-rules.ts';
+import { logRuleWarnings, RulesFile } from '../ext-authz/rules-file.ts';
+import { createExtAuthzServers, type ExtAuthzServers } from '../ext-authz/server.ts';
+import { loadKeys } from '../issuers/discovery.ts';
+import { TokenIntrospection } from '../issuers/introspection.ts';
+import { Issuers } from '../issuers/issuers.ts';
+import { clusterAccess } from '../issuers/kubernetes.ts';
+import { IssuerMetrics } from '../issuers/metrics.ts';
+import { issuerUrl, tokenIssuer } from '../keys/jwt.ts';
+import type { Telemetry } from '../telemetry.ts';
+import type { Context } from './context.ts';
+import type { Caches } from './create-context.ts';
+
+/** TCP ports, which the servers set when they start. */
+export interface ExtAuthzPorts {
+  extAuthzGrpc?: number;
+  extAuthzHttp?: number;
+}
+
+interface ExtAuthzParts {
+  readonly caches: Caches;
+  readonly telemetry: Telemetry;
+  readonly health: Health;
+  readonly buffers: ClientBuffers;
+  readonly ports: ExtAuthzPorts;
+}
+
+/** The servers of ext_authz, as components in the order of their start. */
+export async function createExtAuthz(
+  context: Context,
+  { caches, telemetry, health, buffers, ports }: ExtAuthzParts,
+): Promise<{ readonly http: HttpServer; readonly components: readonly LifecycleComponent[] }> {
+  const { settings, logger, tokens, keys, nowMs } = context;
+  const { tracing, registry } = telemetry;
+  // Process-wide; must precede the first use of the library.
+  logGrpcLibrary(logger);
+  const metrics = registry && new RouteRulesMetrics(registry);
+  const tlsMetrics = registry && new TlsMetrics(registry);
+  const limitMetrics = registry && new RateLimitMetrics(registry);
+  const canLimit = settings.extAuthzRateLimitAddress !== '';
+  const { oauthServerEnabled: hasClients } = settings;
+  const issuers = createIssuers(context, registry);
+  const defaultAccess = toDefaultAccess(settings.extAuthzDefaultAccess);
+  const rulesFile =
+    settings.extAuthzRoutesFile === ''
+      ? undefined
+      : await RulesFile.open(settings.extAuthzRoutesFile, {
+          logger,
+          canLimit,
+          hasClients,
+          hasApiKeys: settings.apiKeysEnabled,
+          tokenIssuer: tokenIssuer(settings),
+          hasOrganizations: settings.organizationsEnabled,
+          defaultAccess,
+          onLoad: (succeeded) => metrics?.recordLoad(succeeded),
+          onRules: (loaded) => issuers.replace(trustIssuers(loaded.issuers, settings)),
+        });
+  const rules = rulesFile ?? { current: createDefaultRules(defaultAccess) };
+  if (rulesFile === undefined) logRuleWarnings(rules.current, { logger, canLimit, hasClients });
+  const usage =
+    caches?.apiKeys && new KeyUsage({ store: context.store.apiKeys, schedule: scheduleByTimer, logger });
+  const rateLimiter = canLimit
+    ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
+    : undefined;
+  const policies =
+    settings.extAuthzPolicyServer === ''
+      ? undefined
+      : await PolicySource.open({
+          settings,
+          logger,
+          health: health.component('access policies', { healthy: false }),
+          metrics: registry && new PolicyMetrics(registry),
+          tlsMetrics,
+        });
+  const checks = {
+    rules,
+    policies,
+    rateLimiter,
+    tokens,
+    keys,
+    issuers,
+    identities: caches?.identities,
+    clients: caches?.clients,
+    apiKeys: usage && createKeyContext(context, { cache: caches?.apiKeys, usage, registry }),
+    tracing: tracing.enabled ? tracing : undefined,
+    nowMs,
+    logger,
+    settings,
+  };
+  context.explain.current = new CheckExplainer({ ...checks, keySettings: settings, store: context.store });
+  const authorizer = observeChecks(new Authorizer(checks), { logger, registry, tracing, rules, policies });
+  const servers = await createExtAuthzServers({
+    authorizer,
+    resources: new ResourceMetadata({ rules, policies, issuer: issuerUrl(settings) }),
+    wantedHeaders: withKeyHeaders(settings, () => policies?.current?.headers ?? noHeaders),
+    wantsRoute: () => policies?.current?.hasRoutes === true,
+    health,
+    logger,
+    tracing,
+    tlsMetrics,
+    buffers,
+    settings,
+  });
+  const listener =
+    (caches?.identities ?? caches?.apiKeys) &&
+    new IdentityListener({ ...settings, onChange: (changed) => caches?.invalidate(changed), logger });
+  const { identities, clients } = caches ?? {};
+  if (identities && clients && listener && registry)
+    exportIdentityMetrics({ stats: () => addStats(identities.stats(), clients.stats()) }, listener, registry);
+  return {
+    http: servers.http,
+    components: [
+      ...(listener ? [listener] : []),
+      ...(usage ? [usage] : []),
+      { name: 'route rules', stop: () => rulesFile?.close() },
+      { name: 'access policies', start: () => policies?.start(), stop: () => policies?.close() },
+      issuers,
+      {
+        name: 'connections to the rate limit service',
+        start: () => rateLimiter?.start(),
+        stop: () => rateLimiter?.close(),
+      },
+      { name: 'ext_authz certificates', stop: () => servers.close() },
+      ...listeners(servers, ports),
+    ],
+  };
+}
+
+/** API keys of ext_authz. Undefined: they are not accepted. */
+function createKeyContext(
+  { settings, nowMs }: Context,
+  {
+    cache,
+    usage,
+    registry,
+  }: { cache: ApiKeyCache | undefined; usage: KeyUsage; registry: Telemetry['registry'] },
+): KeyContext | undefined {
+  return cache && { cache, usage, metrics: registry && new KeyMetrics(cache, registry), settings, nowMs };
+}
+
+/** Other issuers, without any until the routes file names them. */
+function createIssuers(
+  { settings, logger, nowMs }: Context,
+  registry: Telemetry['registry'],
+): Issuers<KnownCaller> {
+  const { extAuthzIssuerPrivateHosts: privateHosts } = settings;
+  const cluster = clusterAccess(settings);
+  return new Issuers({
+    load: (definition) => loadKeys(definition, { privateHosts, cluster }),
+    introspection: new TokenIntrospection({ privateHosts, nowMs, logger }),
+    schedule: scheduleByTimer,
+    metrics: registry && new IssuerMetrics(registry),
+    nowMs,
+    logger,
+  });
+}
+
+function listeners({ http, grpc }: ExtAuthzServers, ports: ExtAuthzPorts): readonly LifecycleComponent[] {
+  const host = settingsSpec.extAuthzHost.env;
+  return [
+    {
+      name: 'ext_authz HTTP server',
+      start: async () => {
+        const port = settingsSpec.extAuthzHttpPort.env;
+        ports.extAuthzHttp = await nameListenSettings(http.start(), { host, port });
+      },
+      stop: ({ signal }) => http.stop(signal),
+    },
+    {
+      name: 'ext_authz gRPC server',
+      start: async () => {
+        const port = settingsSpec.extAuthzGrpcPort.env;
+        ports.extAuthzGrpc = await nameListenSettings(grpc.start(), { host, port });
+      },
+      stop: ({ signal }) => grpc.stop(signal),
+    },
+  ];
+}
+
+/** Statistics of both caches, which receive all invalidations. */
+function addStats(users: IdentityCacheStats, machines: IdentityCacheStats): IdentityCacheStats {
+  return {
+    ...users,
+    hits: users.hits + machines.hits,
+    misses: users.misses + machines.misses,
+    joins: users.joins + machines.joins,
+    entries: users.entries + machines.entries,
+  };
+}
