@@ -9,7 +9,7 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** Rights of the ClusterRole of the xDS server, sorted: `list gateways.gateway.networking.k8s.io`. */
+/** Rights of the ClusterRole, sorted, such as `list gateways.gateway.networking.k8s.io`. */
 function listRights(objects: readonly ManifestObject[], name: string): readonly string[] {
   const role = objects.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === name);
   if (role === undefined) throw new Error(`there is no ClusterRole ${name}`);
