@@ -64,6 +64,32 @@ t.test('options of a limit are those of the rules', async (t) => {
   t.match(limits[1], { unit: 'day', requestsPerUnit: 600, timeZone: 'Europe/Berlin', lease: '5%' });
 });
 
+t.test('limits in the mode Trial are rules on trial, which have the same form and checks', async (t) => {
+  const spec = (requests: string) => `
+  hosts: [a.test]
+  limits:
+    - { name: now, by: [User], requests: 60, per: Hour, mode: Enforce }
+    - { name: soon, by: [User], ${requests}, per: Hour, mode: Trial, plans: { pro: { requests: 9 } } }`;
+  const document = toRuleDocument(readSpec(spec('requests: 6')));
+  t.match(document.descriptors, [{ value: 'now' }]);
+  t.equal(document.descriptors.length, 1);
+  t.match(document.trial, {
+    descriptors: [
+      {
+        ...{ key: 'limit', value: 'soon' },
+        descriptors: [
+          { key: 'plan', value: 'pro' },
+          { key: 'user_id', rateLimit: { requestsPerUnit: 6 } },
+        ],
+      },
+    ],
+  });
+  t.same(compileProblems(spec('requests: 6, burst: 5')), [
+    'shop/orders: spec.limits[1].plans.pro.burst: burst requires the algorithm TokenBucket',
+    'shop/orders: spec.limits[1].burst: burst requires the algorithm TokenBucket',
+  ]);
+});
+
 t.test('problems of limits have the names of their fields', async (t) => {
   const invalid: readonly (readonly [limit: string, ...problems: string[]])[] = [
     ['requests: 1', 'spec.limits[0].per: is required, or period instead'],

@@ -3,6 +3,7 @@ import { compileRules } from '@tollgate/rules/compile';
 import type { Location, RuleProblem } from '@tollgate/rules/problem';
 import {
   type DescriptorSpec,
+  getTrialDocument,
   policyDomainPrefix,
   type RuleDocument,
   type LimitSpec as RuleLimit,
@@ -20,9 +21,11 @@ export interface LimitDescriptor {
   readonly plans: ReadonlySet<string> | undefined;
   /** Keys of the other entries: an attribute, or `header_` or `claim_` and a name. */
   readonly keys: readonly string[];
-  /** Never denies. */
-  readonly shadow?: true;
+  /** Undefined: denies beyond the limit. The others never do. */
+  readonly mode?: LimitMode;
 }
+
+type LimitMode = Exclude<LimitSpec['mode'], 'Enforce' | undefined>;
 
 export const headerKeyPrefix = 'header_';
 export const claimKeyPrefix = 'claim_';
@@ -32,8 +35,8 @@ const toKey = (item: { readonly header: string } | { readonly claim: string }): 
 
 export function toLimitDescriptor({ name, plans, by, mode }: LimitSpec): LimitDescriptor {
   const keys = by.map((item) => (typeof item === 'string' ? limitAttributes[item] : toKey(item)));
-  const shadow = mode === 'Shadow' && ({ shadow: true } as const);
-  return { name, plans: plans && new Set(plans.keys()), keys, ...shadow };
+  const descriptor = { name, plans: plans && new Set(plans.keys()), keys };
+  return mode === undefined || mode === 'Enforce' ? descriptor : { ...descriptor, mode };
 }
 
 /** A limit of any part of a policy. */
@@ -64,11 +67,11 @@ const spelling: Spelling = { ...resourceSpelling, requests_per_unit: 'requests',
 
 /**
  * The rules of the limits of a policy for a limiter: below the name of the limit, a plan with a
- * number of its own, then the attributes that it counts by.
+ * number of its own, then the attributes that it counts by. Limits in the mode Trial are on trial.
  */
 export function toRuleDocument(resource: PolicyResource): RuleDocument {
   const fields: string[] = [];
-  const descriptors = allLimits(resource.spec).map(({ limit, field }) => {
+  const toDescriptor = ({ limit, field }: PlacedLimit): DescriptorSpec => {
     const { keys } = toLimitDescriptor(limit);
     const count = (numbers: Pick<LimitSpec, 'requests' | 'unlimited'>, at: number): DescriptorSpec =>
       toChain(keys, { rateLimit: toRuleLimit(limit, numbers, at), shadowMode: limit.mode === 'Shadow', at });
@@ -78,12 +81,16 @@ export function toRuleDocument(resource: PolicyResource): RuleDocument {
     });
     const at = fields.push(field) - 1;
     return { key: 'limit', value: limit.name, descriptors: [...ofPlans, count(limit, at)], at };
-  });
+  };
+  const limits = allLimits(resource.spec);
+  const inForce = limits.filter(({ limit }) => limit.mode !== 'Trial').map(toDescriptor);
+  const onTrial = limits.filter(({ limit }) => limit.mode === 'Trial').map(toDescriptor);
   return {
     source: `${resource.namespace}/${resource.name}`,
     spelling,
     domain: policyDomain(resource),
-    descriptors,
+    descriptors: inForce,
+    ...(onTrial.length > 0 && { trial: { descriptors: onTrial } }),
     locate: (at, field) => locate(fields[at] ?? 'spec.limits', field),
   };
 }
@@ -144,8 +151,11 @@ export function checkLimits(resource: PolicyResource): readonly RuleProblem[] {
       report('by', 'has an attribute twice');
   }
   if (problems.length > 0 || limits.length === 0) return problems;
-  const compiled = runSteps(compileRules([toRuleDocument(resource)], { mergeDomains: false }));
-  return compiled.ok ? [] : compiled.problems;
+  const document = toRuleDocument(resource);
+  return [document, getTrialDocument(document)].flatMap((rules) => {
+    const compiled = rules && runSteps(compileRules([rules], { mergeDomains: false }));
+    return compiled?.ok === false ? compiled.problems : [];
+  });
 }
 
 function checkNumbers(limit: LimitSpec, report: (name: string, message: string) => void): void {

@@ -347,8 +347,9 @@ const limitRows = {
   },
   mode: {
     kind: 'choice',
-    values: ['Enforce', 'Shadow'],
-    description: 'Shadow counts requests and reports metrics, but never denies. Default Enforce.',
+    values: ['Enforce', 'Shadow', 'Trial'],
+    description:
+      'Shadow and Trial never deny. Shadow counts as Enforce does; Trial has counters of its own, and limiters report what it would refuse. Default Enforce.',
   },
 } as const satisfies Fields;
 

@@ -67,7 +67,7 @@ export interface RuleDocument extends DomainRules, Pick<SpecOf<typeof domainFiel
 /** The rules on trial as a document of their own; undefined without any. */
 export function getTrialDocument(document: RuleDocument): RuleDocument | undefined {
   const { source, spelling, domain, trial, limiterClass, at, locate } = document;
-  const place = at === undefined || locate === undefined ? undefined : { at, locate };
+  const place = { ...(at !== undefined && { at }), ...(locate !== undefined && { locate }) };
   return trial && { source, spelling, domain, limiterClass, ...place, ...trial };
 }
 

@@ -74,7 +74,7 @@ interface Descriptor {
 }
 
 function toDescriptor(
-  { name, plans, keys }: LimitDescriptor,
+  { name, plans, keys, mode }: LimitDescriptor,
   request: LimitedRequest,
 ): Descriptor | undefined {
   const entries: { key: string; value: string }[] = name === undefined ? [] : [{ key: 'limit', value: name }];
@@ -87,6 +87,8 @@ function toDescriptor(
   }
   const override = findOverride(keys, request.identity);
   if (override === undefined) return { entries };
+  // The service would enforce it, since no rule in force matches; nor does a trial compare it.
+  if (mode === 'Trial') return undefined;
   const { requestsPerUnit, unit } = override;
   return { entries, limit: { requestsPerUnit, unit: RateLimitUnit[unit] } };
 }
@@ -144,10 +146,18 @@ export interface LimitPeek {
   readonly by: readonly string[];
   /**
    * Whether it lets the next request pass. `not_counted`: the request lacks one of the attributes.
-   * `failed_…`: the rate limit service does not answer.
+   * `on_trial`: reading its counter would count in the trial. `failed_…`: the rate limit service
+   * does not answer.
    */
-  readonly state: 'ok' | 'exceeded' | 'unlimited' | 'not_counted' | 'failed_open' | 'failed_closed';
-  readonly shadow?: true;
+  readonly state:
+    | 'ok'
+    | 'exceeded'
+    | 'unlimited'
+    | 'not_counted'
+    | 'on_trial'
+    | 'failed_open'
+    | 'failed_closed';
+  readonly mode?: LimitDescriptor['mode'];
   readonly requests?: number;
   readonly unit?: string;
   readonly remaining?: number;
@@ -159,6 +169,8 @@ interface PeekRequest {
   readonly message: Uint8Array | undefined;
   /** Limits of the descriptors of the message, in their order. */
   readonly counted: readonly LimitDescriptor[];
+  /** The other limits. */
+  readonly others: readonly LimitPeek[];
 }
 
 /** Writes a RateLimitRequest that reads counters without counting. */
@@ -167,23 +179,27 @@ export function writePeekRequest(
   limits: readonly LimitDescriptor[],
   request: LimitedRequest,
 ): PeekRequest {
-  const descriptors = limits.flatMap((limit) => {
+  const counted: LimitDescriptor[] = [];
+  const others: LimitPeek[] = [];
+  const descriptors: MessageInitShape<typeof RateLimitDescriptorSchema>[] = [];
+  for (const limit of limits) {
     const descriptor = toDescriptor(limit, request);
-    return descriptor === undefined ? [] : [{ limit, descriptor: { ...descriptor, hitsAddend: 0n } }];
-  });
-  const counted = descriptors.map(({ limit }) => limit);
-  if (counted.length === 0) return { message: undefined, counted };
-  const message = create(RateLimitRequestSchema, {
-    domain,
-    descriptors: descriptors.map(({ descriptor }) => descriptor),
-  });
-  return { message: toBinary(RateLimitRequestSchema, message), counted };
+    if (descriptor === undefined) others.push(describeLimit(limit, 'not_counted'));
+    else if (limit.mode === 'Trial') others.push(describeLimit(limit, 'on_trial'));
+    else {
+      counted.push(limit);
+      descriptors.push({ ...descriptor, hitsAddend: 0n });
+    }
+  }
+  if (counted.length === 0) return { message: undefined, counted, others };
+  const message = create(RateLimitRequestSchema, { domain, descriptors });
+  return { message: toBinary(RateLimitRequestSchema, message), counted, others };
 }
 
 /** Describes a limit without its counter. */
 export function describeLimit(limit: LimitDescriptor, state: LimitPeek['state']): LimitPeek {
-  const { name, keys: by } = limit;
-  return { name, by, state, ...(limit.shadow === true && { shadow: true }) };
+  const { name, keys: by, mode } = limit;
+  return { name, by, state, ...(mode !== undefined && { mode }) };
 }
 
 /** Reads the counters of the limits of a peek. @throws Error when the answer is malformed. */
@@ -200,7 +216,7 @@ export function readPeekResponse(
     const { requestsPerUnit: requests, unit } = status.currentLimit;
     const isExceeded = status.code === Code.OVER_LIMIT || status.limitRemaining === 0;
     return {
-      ...describeLimit(limit, isExceeded && limit.shadow !== true ? 'exceeded' : 'ok'),
+      ...describeLimit(limit, isExceeded && limit.mode === undefined ? 'exceeded' : 'ok'),
       ...{ requests, unit: RateLimitUnit[unit] ?? '', remaining: status.limitRemaining },
       resetSeconds: secondsUntilReset(status),
     };

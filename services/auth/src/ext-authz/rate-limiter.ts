@@ -142,19 +142,19 @@ export class RateLimiter {
     const remoteAddress = this.#addresses.find(request);
     if (!this.#warnedOfHidden) this.#warnOfHiddenClient(check);
     if (!this.#warnedOfUnknown && remoteAddress === unknownAddress) this.#warnOfUnknownClient(limits);
-    const message = writeRateLimitRequest(check.domain ?? this.#settings.extAuthzRateLimitDomain, limits, {
-      identity,
-      method: request.method,
-      rulePath,
-      remoteAddress,
-      headers: request.headers,
-    });
+    const domain = check.domain ?? this.#settings.extAuthzRateLimitDomain;
+    const { method, headers } = request;
+    const limited = { identity, method, rulePath, remoteAddress, headers };
+    const message = writeRateLimitRequest(domain, limits, limited);
     if (message === undefined) return undefined;
     const timeoutMs = Math.min(
       this.#settings.extAuthzRateLimitTimeoutMs,
       Math.max(0, check.timeLeftMs * timeoutShare),
     );
-    return this.#call(message, timeoutMs);
+    return this.#call(message, timeoutMs, () => {
+      const denying = limits.filter(({ mode }) => mode === undefined);
+      return denying.length > 0 && writeRateLimitRequest(domain, denying, limited) !== undefined;
+    });
   }
 
   /** Reads the counters of the limits of a request, without counting it. Never rejects. */
@@ -164,17 +164,18 @@ export class RateLimiter {
     const remoteAddress = this.#addresses.find(request);
     const { method, headers } = request;
     const limited = { identity, method, rulePath, remoteAddress, headers };
-    const { message, counted } = writePeekRequest(domain ?? extAuthzRateLimitDomain, limits, limited);
-    const others = limits.filter((limit) => !counted.includes(limit));
-    const notCounted = others.map((limit) => describeLimit(limit, 'not_counted'));
-    if (message === undefined) return notCounted;
+    const { message, counted, others } = writePeekRequest(domain ?? extAuthzRateLimitDomain, limits, limited);
+    if (message === undefined) return others;
     try {
       const reply = await this.#client.call(callPath, message, { timeoutMs: extAuthzRateLimitTimeoutMs });
-      return [...readPeekResponse(reply, counted), ...notCounted];
+      return [...readPeekResponse(reply, counted), ...others];
     } catch (error) {
       this.#failures.log(error, { explained: true });
-      const state = extAuthzRateLimitOnFailure === 'allow' ? 'failed_open' : 'failed_closed';
-      return [...counted.map((limit) => describeLimit(limit, state)), ...notCounted];
+      const isOpen = extAuthzRateLimitOnFailure === 'allow';
+      const failed = counted.map((limit) =>
+        describeLimit(limit, isOpen || limit.mode !== undefined ? 'failed_open' : 'failed_closed'),
+      );
+      return [...failed, ...others];
     }
   }
 
@@ -203,7 +204,8 @@ export class RateLimiter {
     );
   }
 
-  async #call(message: Uint8Array, timeoutMs: number): Promise<RateLimitResult> {
+  /** A failure does not deny requests that no limit could deny. */
+  async #call(message: Uint8Array, timeoutMs: number, mayDeny: () => boolean): Promise<RateLimitResult> {
     const startedMs = performance.now();
     let result: RateLimitResult;
     try {
@@ -214,7 +216,7 @@ export class RateLimiter {
     } catch (error) {
       const onFailure = this.#settings.extAuthzRateLimitOnFailure;
       this.#failures.log(error, { on_failure: onFailure });
-      result = { code: 'error', allowed: onFailure === 'allow' };
+      result = { code: 'error', allowed: onFailure === 'allow' || !mayDeny() };
     }
     this.#metrics?.record(result.code, (performance.now() - startedMs) / 1000);
     return result;

@@ -14,6 +14,7 @@ const limits = [
   { name: 'per-user', by: ['User'], requests: 2, per: 'Hour' },
   { name: 'watched', by: ['Method'], requests: 1, per: 'Hour', mode: 'Shadow' },
   { name: 'per-key', by: ['ApiKey'], requests: 1, per: 'Hour' },
+  { name: 'planned', by: ['User'], requests: 1, per: 'Hour', mode: 'Trial' },
 ];
 const shop = {
   name: 'shop',
@@ -116,6 +117,7 @@ t.test('a check is explained with its policy, limits and answer, and nothing is 
     ['per-user', 'ok', 2],
     ['watched', 'ok', 1],
     ['per-key', 'not_counted', undefined],
+    ['planned', 'on_trial', undefined],
   ]);
   t.equal(await check('/orders/1', accessToken), 200);
   t.match(states(await explain(url, { as })), [
@@ -168,7 +170,12 @@ t.test('callers without access, routes of a gateway and other policies are expla
       caller: { key_id: created.id, user_id: userId },
       policies: [
         {
-          limits: [{ name: 'per-user' }, { name: 'watched' }, { name: 'per-key', state: 'ok', remaining: 1 }],
+          limits: [
+            { name: 'per-user' },
+            { name: 'watched', mode: 'Shadow' },
+            { name: 'per-key', state: 'ok', remaining: 1 },
+            { name: 'planned', mode: 'Trial' },
+          ],
         },
       ],
     });

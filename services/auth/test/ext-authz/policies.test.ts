@@ -23,11 +23,15 @@ spec:
       plans: { pro: { requests: 600 } }
 `;
 
+/** Would allow less, for the plan pro, too. */
+const onTrial = `    - { name: tight, by: [User], requests: 50, per: Year, mode: Trial }
+`;
+
 /** The error code of a denial, whose body has this form. */
 const codeOf = (body: unknown): string => (body as { readonly error_code: string }).error_code;
 
 t.test('one object behind a plain Envoy: who may call, and how much by plan', async (t) => {
-  const { server } = await startPlatform(t, orders);
+  const { folder, limiter, server } = await startPlatform(t, orders + onTrial);
   const { url } = await startAuthzEnvoy(t, { variant: 'grpc', port: server.extAuthz.grpc });
   const status = async (token?: string): Promise<number> => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -48,6 +52,16 @@ t.test('one object behind a plain Envoy: who may call, and how much by plan', as
   const ada = await signUp(server);
   t.same([...(await statuses(ada.accessToken, 60))], [[200, 60]], 'the plan free');
   t.equal(await status(ada.accessToken), 429);
+  const compared = async () => {
+    const headers = { accept: 'application/json' };
+    const response = await fetch(`${limiter.debugUrl}/trial`, { headers });
+    // Parsed boundary: the expectation compares the form.
+    const { rules } = (await response.json()) as { readonly rules: readonly { readonly requests: number }[] };
+    return rules[0]?.requests === 61 ? rules : undefined;
+  };
+  t.match(await awaitUntil(compared, { what: 'the comparison' }), [
+    { rule: 'policy/shop/orders.limit_tight.user_id', limit: '50 per year', wouldRefuse: 11, refused: 0 },
+  ]);
 
   await server.call('PUT', `/admin/users/${ada.userId}`, {
     token: adminToken(),
@@ -56,6 +70,14 @@ t.test('one object behind a plain Envoy: who may call, and how much by plan', as
   await awaitUntil(async () => (await status(ada.accessToken)) === 200, { what: 'the plan pro' });
   t.same([...(await statuses(ada.accessToken, 599))], [[200, 599]], 'the plan pro');
   t.equal(await status(ada.accessToken), 429);
+
+  const ben = await signUp(server, { email: 'ben@example.com' });
+  t.same([...(await statuses(ben.accessToken, 50))], [[200, 50]]);
+  folder.write(
+    'policies.yaml',
+    orders + onTrial.replace('requests: 50', 'requests: 0').replace('Trial', 'Enforce'),
+  );
+  await awaitUntil(async () => (await status(ben.accessToken)) === 429, { what: 'the limit in force' });
 });
 
 const rules = `apiVersion: policy.tollgate.dev/v1alpha1
@@ -147,12 +169,18 @@ t.test('a limiter that does not know the policy has failed', async (t) => {
     CONFIG_GRPC_XDS_SERVER_URL: xds.address,
   });
   t.teardown(limiter.stop);
-  const { server } = await startPlatform(t, orders, { EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address });
+  const lenient = orders
+    .replace('name: orders', 'name: lenient')
+    .replace('127.0.0.1', 'lenient.test')
+    .replaceAll('- name', '- mode: Shadow\n      name');
+  const { server } = await startPlatform(t, `${orders}---\n${lenient}${onTrial}`, {
+    EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
+  });
   const client = connectAuthz(t, server.extAuthz.grpc);
   const { accessToken } = await signUp(server);
   const headers = { authorization: `Bearer ${accessToken}` };
-  const check = async () =>
-    summary(await client.check({ method: 'GET', path: '/', host: '127.0.0.1', headers }));
+  const check = async (host = '127.0.0.1') =>
+    summary(await client.check({ method: 'GET', path: '/', host, headers }));
   // EXT_AUTHZ_RATE_LIMIT_ON_FAILURE is deny.
   await awaitUntil(
     async () => {
@@ -161,6 +189,7 @@ t.test('a limiter that does not know the policy has failed', async (t) => {
     },
     { what: 'the denial' },
   );
+  t.equal((await check('lenient.test')).code, 0, 'a limit that never denies cannot fail');
 });
 
 t.test('behind gateways that forward, the policy is that of X-Forwarded-Host only', async (t) => {

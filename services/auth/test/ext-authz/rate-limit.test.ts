@@ -47,6 +47,15 @@ t.test('a limit of a policy counts by an attribute of the routes file', (t) => {
   t.end();
 });
 
+t.test('a limit on trial is not sent for callers with an own limit, which would be enforced', (t) => {
+  const limit = { name: 'soon', plans: undefined, keys: ['user_id'], mode: 'Trial' } as const;
+  const own = { ...identity, limit: { requestsPerUnit: 9, unit: 'HOUR' } as const };
+  t.ok(writeRateLimitRequest('shop', [limit], request));
+  t.equal(writeRateLimitRequest('shop', [limit], { ...request, identity: own }), undefined);
+  t.ok(writeRateLimitRequest('shop', [{ ...limit, mode: 'Shadow' }], { ...request, identity: own }));
+  t.end();
+});
+
 t.test('a descriptor has the attributes in the order of the file', (t) => {
   const ids = {
     key: { id: 'k', limit: undefined },

@@ -27,5 +27,5 @@ export async function startPlatform(
     ...patience,
     ...settings,
   });
-  return { folder, xds, server };
+  return { folder, xds, limiter, server };
 }

@@ -83,8 +83,8 @@ function toCounts({
 const toPercent = (part: number, whole: number): number =>
   whole === 0 ? 0 : Math.round((part * 1000) / whole) / 10;
 
-const noTrial = `No rules are on trial. Put candidate rules into CANDIDATE_RUNTIME_SUBDIRECTORY, or mark a RateLimitConfig with
-spec.trial: true.
+const noTrial = `No rules are on trial. Put candidate rules into CANDIDATE_RUNTIME_SUBDIRECTORY, mark a RateLimitConfig with
+spec.trial: true, or a limit of an AccessPolicy with mode: Trial.
 `;
 
 /** Rules in the text; JSON has all. */
