@@ -18,6 +18,7 @@ export const expiringKinds = [
   'flow_states',
   'provider_verifiers',
   'oauth_authorizations',
+  'oidc_authorizations',
   'unused_clients',
   'mfa_challenges',
   'webauthn_challenges',
@@ -43,6 +44,7 @@ export interface RetentionPolicy {
   readonly smsOtpExpMs: Millis;
   /** Without the OAuth server, its tables may be missing. */
   readonly oauthServerEnabled: boolean;
+  readonly oauthServerAuthorizationTtlMs: Millis;
   readonly rateLimitEmailSent: Quota;
   readonly rateLimitSmsSent: Quota;
   readonly 'web3MaxValidityMs:ethereum': Millis;
@@ -86,6 +88,8 @@ function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | unde
       return policy.mailerOtpExpMs + flowLifeMs;
     case 'oauth_authorizations':
       return policy.oauthServerEnabled ? 0 : undefined;
+    case 'oidc_authorizations':
+      return policy.oauthServerAuthorizationTtlMs + flowLifeMs;
     case 'unused_clients':
       return policy.oauthServerEnabled ? unusedClientsMs : undefined;
     case 'rate_limits':
@@ -182,6 +186,7 @@ const deleteExpired = {
   flow_states: deleteOld('flow_state', 'created_at'),
   provider_verifiers: deleteOld('oauth_client_states', 'created_at'),
   oauth_authorizations: deleteOld('oauth_authorizations', 'expires_at'),
+  oidc_authorizations: deleteOld('oidc_authorizations', 'stored_at'),
   unused_clients: deleteUnusedClients,
   mfa_challenges: deleteOld('mfa_challenges', 'created_at'),
   webauthn_challenges: deleteOld('webauthn_challenges', 'expires_at'),

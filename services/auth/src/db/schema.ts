@@ -169,6 +169,12 @@ export const usedColumns: Columns = {
   organization_domains: ['organization_id', 'domain', 'token', 'verified_at', 'created_at'],
   session_organizations: ['session_id', 'organization_id', 'user_id'],
   session_resources: ['session_id', 'resource'],
+  session_authentications: ['session_id', 'authenticated_at', 'aal', 'methods'],
+  oidc_authorizations: [
+    ...['request_id', 'prompt', 'max_age', 'response_mode', 'hinted_user_id'],
+    ...['authenticated_at', 'aal', 'methods', 'stored_at'],
+  ],
+  oauth_consent_resources: ['consent_id', 'resource', 'scopes'],
   api_keys: [
     ...[
       'id',

@@ -5,10 +5,11 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
-import type { Authorization } from './authorization-store.ts';
+import type { Authentication, Authorization } from './authorization-store.ts';
 import type { StoredClient } from './client-store.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
 import { makeIdToken } from './id-token.ts';
+import { splitScope } from './scopes.ts';
 
 /** Value of the claim `amr`, as in GoTrue. */
 const method = 'oauth_provider/authorization_code';
@@ -46,21 +47,33 @@ export async function grantAuthorizationCode(
   const signIn = { user, method, traits, sessionId, client: { id: client.id, scope, resource } };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failure does not spend the code.
-  const session = await store.transaction<IssuedSession | undefined>(async (within) =>
-    (await within.authorizations.spend(found.id, code))
-      ? storeSession({ ...context, store: within }, prepared, metadata)
-      : undefined,
-  );
+  const session = await store.transaction<IssuedSession | undefined>(async (within) => {
+    if (!(await within.authorizations.spend(found.id, code))) return undefined;
+    const stored = await storeSession({ ...context, store: within }, prepared, metadata);
+    if (splitScope(scope).includes('openid')) await within.authorizations.keepAuthentication(found.id);
+    return stored;
+  });
   if (session === undefined) throw await endReused(context, { user, authorization: found }, metadata);
-  const idToken = makeIdToken(context, { user, authorization: found, client });
+  const { accessToken } = session;
+  const authentication = findAuthentication(found);
+  const idToken = makeIdToken(context, {
+    ...{ user, client, sessionId, accessToken, scope, authentication },
+    nonce: found.nonce,
+  });
   return {
-    access_token: session.accessToken,
+    access_token: accessToken,
     token_type: 'Bearer',
     expires_in: session.expiresInSeconds,
     ...(client.grant_types.includes('refresh_token') && { refresh_token: session.refreshToken }),
     ...(idToken !== undefined && { id_token: idToken }),
     scope,
   };
+}
+
+/** Undefined for a request that a token without a session approved, or GoTrue. */
+function findAuthentication({ authenticated_at, aal, methods }: Authorization): Authentication | undefined {
+  if (authenticated_at === null || aal === null || methods === null) return undefined;
+  return { authenticated_at, aal, methods };
 }
 
 function checkVerifier(

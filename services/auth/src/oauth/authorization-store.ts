@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import type { Queryable } from '../db/connection.ts';
 import { lockOwner } from '../db/fragments.ts';
-import { type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { integer, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { columnNames, fragment, parameters, statement } from '../db/statement.ts';
 import type { ChallengeMethod } from '../flows/pkce.ts';
 import { toStoredForm } from '../keys/secrets.ts';
+import type { AssuranceLevel } from '../sessions/store.ts';
 
 /** Columns of GoTrue. */
 const authorizationRow = {
@@ -31,8 +32,34 @@ const authorizationRow = {
   nonce: text.orNull,
 };
 
+/** How a user has authenticated, in our tables. */
+const authenticationRow = {
+  authenticated_at: timestamptz,
+  aal: text.as<AssuranceLevel>(),
+  /** Values of the claim `amr` of access tokens. */
+  methods: text.list,
+};
+
+export type Authentication = RowOf<typeof authenticationRow>;
+
+/** Columns of our table of requests. They are null without parameters of OpenID Connect. */
+const oidcRow = {
+  /** Values separated by spaces. */
+  prompt: text.orNull,
+  /** In seconds. */
+  max_age: integer.orNull,
+  response_mode: text.orNull,
+  hinted_user_id: uuid.orNull,
+  /** Those of the approval. */
+  authenticated_at: timestamptz.orNull,
+  aal: authenticationRow.aal.orNull,
+  methods: text.list.orNull,
+};
+
+const requestRow = { ...authorizationRow, ...oidcRow };
+
 /** A request of a client for access to the resources of a user. */
-export type Authorization = RowOf<typeof authorizationRow>;
+export type Authorization = RowOf<typeof requestRow>;
 
 export type NewAuthorization = Pick<
   Authorization,
@@ -48,6 +75,10 @@ export type NewAuthorization = Pick<
   | 'created_at'
   | 'expires_at'
   | 'nonce'
+  | 'prompt'
+  | 'max_age'
+  | 'response_mode'
+  | 'hinted_user_id'
 >;
 
 const grantRow = {
@@ -63,23 +94,51 @@ const grantRow = {
 /** The consent of a user to a client. */
 export type Grant = RowOf<typeof grantRow>;
 
+/** Scopes of a consent, separated by spaces. */
+export interface Consent {
+  /** For any resource. */
+  readonly scopes: string;
+  /** For the resource in question, or for none. */
+  readonly resource_scopes: string;
+}
+
 const p = {
   ...parameters(uuid, 'id', 'userId', 'clientId'),
   ...parameters(text, 'authorizationId', 'code', 'spentCode', 'scopes', 'redirectUri', 'scope'),
-  ...parameters(text.orNull, 'state', 'resource', 'challenge', 'method', 'nonce'),
+  ...parameters(text, 'consentResource', 'resourceScopes'),
+  ...parameters(
+    text.orNull,
+    'state',
+    'resource',
+    'challenge',
+    'method',
+    'nonce',
+    'prompt',
+    'responseMode',
+    'aal',
+  ),
+  ...parameters(uuid.orNull, 'hintedUserId'),
+  ...parameters(integer.orNull, 'maxAge'),
+  ...parameters(text.list.orNull, 'methods'),
   ...parameters(timestamptz, 'at', 'expiresAt'),
+  ...parameters(timestamptz.orNull, 'authenticatedAt'),
 };
 
-const columns = columnNames(authorizationRow);
+const selectRequest = fragment`select ${columnNames(requestRow)}
+  from oauth_authorizations left join oidc_authorizations on request_id = id`;
 
 const insert = statement({})`
-  insert into oauth_authorizations (id, authorization_id, client_id, redirect_uri, scope, state, resource, code_challenge,
-    code_challenge_method, created_at, expires_at, nonce)
-  values (${p.id}, ${p.authorizationId}, ${p.clientId}, ${p.redirectUri}, ${p.scope}, ${p.state}, ${p.resource}, ${p.challenge},
-    ${p.method}::code_challenge_method, ${p.at}, ${p.expiresAt}, ${p.nonce})`;
+  with request as (
+    insert into oauth_authorizations (id, authorization_id, client_id, redirect_uri, scope, state, resource, code_challenge,
+      code_challenge_method, created_at, expires_at, nonce)
+    values (${p.id}, ${p.authorizationId}, ${p.clientId}, ${p.redirectUri}, ${p.scope}, ${p.state}, ${p.resource}, ${p.challenge},
+      ${p.method}::code_challenge_method, ${p.at}, ${p.expiresAt}, ${p.nonce})
+  )
+  insert into oidc_authorizations (request_id, prompt, max_age, response_mode, hinted_user_id, stored_at)
+  select ${p.id}, ${p.prompt}, ${p.maxAge}, ${p.responseMode}, ${p.hintedUserId}, ${p.at}
+  where num_nonnulls(${p.prompt}::text, ${p.maxAge}::integer, ${p.responseMode}::text, ${p.hintedUserId}::uuid) > 0`;
 
-const find = statement(authorizationRow)`
-  select ${columns} from oauth_authorizations where authorization_id = ${p.authorizationId}`;
+const find = statement(requestRow)`${selectRequest} where authorization_id = ${p.authorizationId}`;
 
 const isPending = fragment`authorization_id = ${p.authorizationId} and status = 'pending' and expires_at > ${p.at}`;
 
@@ -87,17 +146,34 @@ const claim = statement({})`
   update oauth_authorizations set user_id = ${p.userId}
   where ${isPending} and (user_id is null or user_id = ${p.userId}) returning id`;
 
-// A code replaces the request: it has a lifetime of its own. The consent is extended.
+// A code replaces the request: it has a lifetime of its own. The consent is extended; one of GoTrue
+// keeps its scopes for no resource. A token without a session does not say how its user has
+// authenticated.
 const approve = statement({})`
   with owner as (${lockOwner(p.userId)}), approved as (
     update oauth_authorizations
     set status = 'approved', approved_at = ${p.at}, authorization_code = ${p.code}, expires_at = ${p.expiresAt}
-    where ${isPending} and user_id = (select id from owner) returning user_id, client_id
+    where ${isPending} and user_id = (select id from owner) returning id, user_id, client_id
+  ), authentication as (
+    insert into oidc_authorizations (request_id, authenticated_at, aal, methods, stored_at)
+    select id, ${p.authenticatedAt}, ${p.aal}, ${p.methods}, ${p.at} from approved where ${p.authenticatedAt}::timestamptz is not null
+    on conflict (request_id) do update
+    set authenticated_at = excluded.authenticated_at, aal = excluded.aal, methods = excluded.methods
   ), consent as (
     insert into oauth_consents (id, user_id, client_id, scopes, granted_at)
     select gen_random_uuid(), user_id, client_id, ${p.scopes}, ${p.at} from approved
     on conflict (user_id, client_id) do update
     set scopes = excluded.scopes, granted_at = excluded.granted_at, revoked_at = null
+    returning id
+  ), first_resource as (
+    insert into oauth_consent_resources (consent_id, resource, scopes)
+    select c.id, '', c.scopes from oauth_consents c join approved using (user_id, client_id)
+    where ${p.consentResource} <> '' and c.revoked_at is null
+      and not exists (select 1 from oauth_consent_resources r where r.consent_id = c.id)
+  ), resource as (
+    insert into oauth_consent_resources (consent_id, resource, scopes)
+    select id, ${p.consentResource}, ${p.resourceScopes} from consent
+    on conflict (consent_id, resource) do update set scopes = excluded.scopes
   ), audit as (${auditInsert('approved')})
   select 1 from approved`;
 
@@ -107,16 +183,29 @@ const deny = statement({})`
   ), audit as (${auditInsert('denied')})
   select 1 from denied`;
 
-const findByCode = statement(authorizationRow)`
-  select ${columns} from oauth_authorizations where authorization_code in (${p.code}, ${p.spentCode})`;
+const findByCode = statement(requestRow)`
+  ${selectRequest} where authorization_code in (${p.code}, ${p.spentCode})`;
 
 const spend = statement({})`
   update oauth_authorizations set authorization_code = ${p.spentCode}, status = 'expired'
   where id = ${p.id} and authorization_code = ${p.code} and status = 'approved' returning id`;
 
-const findConsent = statement({ scopes: text })`
-  select scopes from oauth_consents
-  where user_id = ${p.userId} and client_id = ${p.clientId} and revoked_at is null`;
+const keepAuthentication = statement({})`
+  insert into session_authentications (session_id, authenticated_at, aal, methods)
+  select request_id, authenticated_at, aal, methods from oidc_authorizations
+  where request_id = ${p.id} and authenticated_at is not null`;
+
+const findAuthentication = statement(authenticationRow)`
+  select authenticated_at, aal, methods from session_authentications where session_id = ${p.id}`;
+
+const findConsent = statement({ scopes: text, resource_scopes: text })`
+  select scopes, case
+      when exists (select 1 from oauth_consent_resources where consent_id = c.id) then
+        coalesce((select scopes from oauth_consent_resources where consent_id = c.id and resource = ${p.consentResource}), '')
+      when ${p.consentResource} = '' then scopes
+      else ''
+    end as resource_scopes
+  from oauth_consents c where user_id = ${p.userId} and client_id = ${p.clientId} and revoked_at is null`;
 
 const listGrants = statement(grantRow)`
   select c.id as client_id, c.client_name, c.client_uri, c.logo_uri, g.scopes, g.granted_at
@@ -164,6 +253,9 @@ export class AuthorizationStore {
       redirectUri: redirect_uri,
       challenge: code_challenge,
       method: code_challenge_method,
+      maxAge: authorization.max_age,
+      responseMode: authorization.response_mode,
+      hintedUserId: authorization.hinted_user_id,
       at: authorization.created_at,
       expiresAt: authorization.expires_at,
     });
@@ -180,9 +272,25 @@ export class AuthorizationStore {
 
   /** Stores the code, and the consent. Returns true for one of concurrent decisions. */
   async approve(
-    decision: Decision & { readonly code: string; readonly expiresAt: Date; readonly scopes: string },
+    decision: Decision & {
+      readonly code: string;
+      readonly expiresAt: Date;
+      readonly consent: Consent;
+      readonly resource: string | null;
+      readonly authentication: Authentication | undefined;
+    },
   ): Promise<boolean> {
-    return approve.matches(this.#sql, { ...decision, code: toStoredForm(decision.code) });
+    const { authentication, consent } = decision;
+    return approve.matches(this.#sql, {
+      ...decision,
+      code: toStoredForm(decision.code),
+      scopes: consent.scopes,
+      resourceScopes: consent.resource_scopes,
+      consentResource: decision.resource ?? '',
+      authenticatedAt: authentication?.authenticated_at,
+      aal: authentication?.aal,
+      methods: authentication?.methods,
+    });
   }
 
   async deny(decision: Decision): Promise<boolean> {
@@ -200,9 +308,19 @@ export class AuthorizationStore {
     return spend.matches(this.#sql, { id, ...codeForms(code) });
   }
 
-  /** Scopes that the user has consented to, separated by spaces. Undefined: there is no consent. */
-  async findConsent(userId: string, clientId: string): Promise<string | undefined> {
-    return (await findConsent.first(this.#sql, { userId, clientId }))?.scopes;
+  /** Keeps the authentication of a request for the session that its code is exchanged for. */
+  async keepAuthentication(id: string): Promise<void> {
+    await keepAuthentication.run(this.#sql, { id });
+  }
+
+  /** How the user of a session of a client had authenticated. */
+  async findAuthentication(sessionId: string): Promise<Authentication | undefined> {
+    return findAuthentication.first(this.#sql, { id: sessionId });
+  }
+
+  /** The consent of a user to a client. Undefined: there is none. */
+  async findConsent(userId: string, clientId: string, resource: string | null): Promise<Consent | undefined> {
+    return findConsent.first(this.#sql, { userId, clientId, consentResource: resource ?? '' });
   }
 
   /** Consents to clients that exist, newest first. */

@@ -2,9 +2,9 @@ import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import { flowLifeMs, makeAuthCode } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { needsSecondFactor, requireSecondFactor } from '../sessions/assurance.ts';
+import { authenticatedAt, needsSecondFactor, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Caller } from '../sessions/authenticate.ts';
-import type { Authorization } from './authorization-store.ts';
+import type { Authentication, Authorization, Consent } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { OAuthClient } from './client-store.ts';
 import { clientRedirect } from './redirect.ts';
@@ -57,16 +57,17 @@ export async function openAuthorization(
   return found;
 }
 
-/** Where to redirect to, if an earlier consent of the user has all scopes. */
+/** Where to redirect to, if an earlier consent of the user has all scopes for the resource. */
 export async function continueConsent(
   context: AuthorizationContext,
   { authorization, owner }: Decided,
   metadata: RequestMetadata,
 ): Promise<string | undefined> {
   if (needsSecondFactor(owner.user, owner.session)) return undefined;
-  const granted = await findGranted(context, { authorization, owner });
+  const earlier = await findConsent(context, { authorization, owner });
+  const granted = splitScope(earlier.resource_scopes);
   const isGranted = splitScope(authorization.scope).every((name) => granted.includes(name));
-  return isGranted ? issueCode(context, { authorization, owner, granted }, metadata) : undefined;
+  return isGranted ? issueCode(context, { authorization, owner, earlier }, metadata) : undefined;
 }
 
 /**
@@ -82,7 +83,7 @@ export async function approve(
   requireOwner(decided);
   // A thief of the first factor must not give a client lasting access.
   requireSecondFactor(decided.owner.user, decided.owner.session);
-  return issueCode(context, { ...decided, granted: await findGranted(context, decided) }, metadata);
+  return issueCode(context, { ...decided, earlier: await findConsent(context, decided) }, metadata);
 }
 
 /** Returns where to redirect to. @throws AppError as `approve` */
@@ -102,28 +103,45 @@ function requireOwner({ authorization, owner }: Decided): void {
   if (authorization.user_id !== owner.user.id) throw errors.oauth_authorization_not_found();
 }
 
-async function findGranted(
+async function findConsent(
   { store }: AuthorizationContext,
-  { authorization, owner }: Decided,
-): Promise<readonly string[]> {
-  return splitScope((await store.authorizations.findConsent(owner.user.id, authorization.client_id)) ?? '');
+  { authorization: { client_id: clientId, resource }, owner }: Decided,
+): Promise<Consent> {
+  const found = await store.authorizations.findConsent(owner.user.id, clientId, resource);
+  return found ?? { scopes: '', resource_scopes: '' };
 }
 
 async function issueCode(
   context: AuthorizationContext,
-  { authorization, owner, granted }: Decided & { readonly granted: readonly string[] },
+  { authorization, owner, earlier }: Decided & { readonly earlier: Consent },
   metadata: RequestMetadata,
 ): Promise<string> {
   const code = makeAuthCode(context);
-  const all = [...new Set([...granted, ...splitScope(authorization.scope)])].join(' ');
   const isDecided = await context.store.authorizations.approve({
     ...decision({ authorization, owner }, metadata, 'oauth_grant_approved'),
     code,
-    scopes: all.length <= maxConsentChars ? all : authorization.scope,
+    resource: authorization.resource,
+    consent: {
+      scopes: extend(earlier.scopes, authorization.scope),
+      resource_scopes: extend(earlier.resource_scopes, authorization.scope),
+    },
+    authentication: readAuthentication(owner),
     expiresAt: new Date(metadata.nowMs + flowLifeMs),
   });
   if (!isDecided) throw noLongerPending();
   return clientRedirect(authorization, { code }, context.settings);
+}
+
+/** Adds scopes to those of a consent, which are replaced if they become too many. */
+function extend(earlier: string, scope: string): string {
+  const all = [...new Set([...splitScope(earlier), ...splitScope(scope)])].join(' ');
+  return all.length <= maxConsentChars ? all : scope;
+}
+
+function readAuthentication({ session }: Owner): Authentication | undefined {
+  if (session === undefined) return undefined;
+  const methods = session.methods.map(({ method }) => method);
+  return { authenticated_at: authenticatedAt(session), aal: session.aal, methods };
 }
 
 function decision(

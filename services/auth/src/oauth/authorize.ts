@@ -43,6 +43,7 @@ export const addAuthorizeRoutes: AddRoutes<AuthorizationContext> = (api, context
         client_id: client.id,
         ...target,
         ...readRequest(context, client, parameters),
+        ...{ prompt: null, max_age: null, response_mode: null, hinted_user_id: null },
         created_at: new Date(createdMs),
         expires_at: new Date(createdMs + settings.oauthServerAuthorizationTtlMs),
       });

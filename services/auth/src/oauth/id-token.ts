@@ -1,29 +1,33 @@
+import { createHash } from 'node:crypto';
 import type { JsonObject } from '@tollgate/kit/json';
-import { idTokenUse, issuerUrl, signJwt, tokenUseClaim } from '../keys/jwt.ts';
+import { idTokenUse, issuerUrl, type JwsAlgorithm, signJwt, tokenUseClaim } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
-import type { Authorization } from './authorization-store.ts';
+import type { Authentication } from './authorization-store.ts';
 import type { OAuthClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
 
+interface IdTokenRequest {
+  readonly user: User;
+  readonly client: Pick<OAuthClient, 'id'>;
+  /** The session of the client. */
+  readonly sessionId: string;
+  readonly accessToken: string;
+  /** Separated by spaces. */
+  readonly scope: string;
+  readonly nonce?: string | null;
+  /** Undefined if it is unknown. */
+  readonly authentication: Authentication | undefined;
+}
+
 /**
- * The ID token of an authorization; undefined without the scope `openid`. `auth_time` is the time
- * of the consent.
+ * The ID token of an authorization; undefined without the scope `openid`.
  *
  * @see OpenID Connect Core §2 https://openid.net/specs/openid-connect-core-1_0.html#IDToken
  */
 export function makeIdToken(
   { settings, keys, nowMs }: OAuthContext,
-  {
-    user,
-    authorization,
-    client,
-  }: {
-    readonly user: User;
-    readonly authorization: Pick<Authorization, 'scope' | 'nonce' | 'approved_at'>;
-    readonly client: Pick<OAuthClient, 'id'>;
-  },
+  { user, client, sessionId, accessToken, scope, nonce = null, authentication }: IdTokenRequest,
 ): string | undefined {
-  const { scope, nonce, approved_at: approvedAt } = authorization;
   const scopes = new Set(scope.split(' '));
   if (!scopes.has('openid')) return undefined;
   const issuedAt = Math.floor(nowMs() / 1000);
@@ -33,11 +37,43 @@ export function makeIdToken(
     aud: client.id,
     iat: issuedAt,
     exp: issuedAt + Math.floor(settings.jwtExpMs / 1000),
-    ...(approvedAt && { auth_time: Math.floor(approvedAt.getTime() / 1000) }),
+    ...(authentication && authenticationClaims(authentication)),
     ...(nonce !== null && { nonce }),
+    at_hash: hashOfToken(accessToken, keys.current.alg),
+    sid: sessionId,
     [tokenUseClaim]: idTokenUse,
   };
   return signJwt(claims, keys);
+}
+
+function authenticationClaims({ authenticated_at: at, aal, methods }: Authentication): JsonObject {
+  const names = methods.map((method) => registeredMethods.get(method) ?? method);
+  return {
+    auth_time: Math.floor(at.getTime() / 1000),
+    acr: aal,
+    amr: [...new Set([...names, ...(aal === 'aal1' ? [] : ['mfa'])])],
+  };
+}
+
+/** Methods of sessions that have a name in the registry. @see RFC 8176 §2 */
+const registeredMethods: ReadonlyMap<string, string> = new Map([
+  ['password', 'pwd'],
+  ['totp', 'otp'],
+  ['mfa/phone', 'sms'],
+  ['mfa/webauthn', 'pop'],
+  ['passkey', 'pop'],
+]);
+
+/**
+ * The left half of the hash, with the hash function of the signature.
+ *
+ * @see OpenID Connect Core §3.1.3.6
+ */
+function hashOfToken(token: string, alg: JwsAlgorithm): string {
+  const digest = createHash(alg.endsWith('256') ? 'sha256' : 'sha512')
+    .update(token)
+    .digest();
+  return digest.subarray(0, digest.length / 2).toString('base64url');
 }
 
 /** Claims about a user that scopes ask for. @see OpenID Connect Core §5.1, §5.4 */
@@ -67,8 +103,9 @@ export function userClaims(user: User, scopes: ReadonlySet<string>): JsonObject 
   };
 }
 
-/** Names of {@link userClaims}. */
-export const userClaimNames: readonly string[] = [
+/** All claims of ID tokens and of `/oauth/userinfo`. */
+export const claimNames: readonly string[] = [
+  ...['iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'acr', 'amr', 'at_hash', 'sid'],
   'sub',
   'email',
   'email_verified',

@@ -6,7 +6,7 @@ import { tokenEndpoint } from './client-assertion.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import { authMethods } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
-import { userClaimNames } from './id-token.ts';
+import { claimNames } from './id-token.ts';
 import { userScopes } from './scopes.ts';
 import { servedGrants } from './token.ts';
 
@@ -36,7 +36,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       revocation_endpoint_auth_methods_supported: authMethods,
       introspection_endpoint_auth_methods_supported: authMethods.filter((method) => method !== 'none'),
       scopes_supported: userScopes,
-      claims_supported: ['iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', ...userClaimNames],
+      claims_supported: claimNames,
       response_modes_supported: ['query'],
       code_challenge_methods_supported: ['S256', 'plain'],
       authorization_response_iss_parameter_supported: true,

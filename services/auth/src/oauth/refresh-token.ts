@@ -1,40 +1,72 @@
 import { OAuthError } from '../errors.ts';
-import { findPresentedToken, type RefreshRequest, refreshSession } from '../sessions/refresh.ts';
+import type { IssuedSession } from '../sessions/issue.ts';
+import { findPresentedToken, refreshSession } from '../sessions/refresh.ts';
+import type { Session } from '../sessions/store.ts';
 import type { StoredClient } from './client-store.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
+import { makeIdToken } from './id-token.ts';
+import { grantScopes, splitScope } from './scopes.ts';
 
 /**
  * Exchanges a refresh token of the client, with rotation and detection of reuse as for all
- * sessions. The scopes are those of the consent, which the response names.
+ * sessions. The scopes are those of the consent or fewer, which the response names. Fewer apply to
+ * this access token only.
  *
- * @throws OAuthError `invalid_request`, `invalid_target`; AppError as `refreshSession`
+ * @throws OAuthError `invalid_request`, `invalid_scope`, `invalid_target`; AppError as
+ * `refreshSession`
  * @see RFC 6749 §6 https://www.rfc-editor.org/rfc/rfc6749#section-6
  */
 export async function grantRefreshToken(
   context: GrantContext,
   client: StoredClient,
-  { refreshToken = '', resources, metadata }: TokenRequest,
+  request: TokenRequest,
 ): Promise<TokenResponse> {
+  const { refreshToken = '', metadata } = request;
   if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token is required');
   const presented = { refreshToken, clientId: client.id };
-  if (resources.length > 0) await checkResources(context, presented, resources);
-  const session = await refreshSession(context, presented, metadata);
+  const scope = await readScope(context, presented, request);
+  const session = await refreshSession(context, { ...presented, scope }, metadata);
+  const idToken = await refreshIdToken(context, client, session);
   return {
     access_token: session.accessToken,
     token_type: 'Bearer',
     expires_in: session.expiresInSeconds,
     refresh_token: session.refreshToken,
+    ...(idToken !== undefined && { id_token: idToken }),
     ...(session.client && { scope: session.client.scope }),
   };
 }
 
-/** Before the refresh: a request that fails must not use up the token. @see RFC 8707 §2.2 */
-async function checkResources(
+/**
+ * The scope of the request, and the check of its resources. Runs before the refresh: a request that
+ * fails must not use up the token.
+ *
+ * @see RFC 6749 §6, RFC 8707 §2.2
+ */
+async function readScope(
   context: GrantContext,
-  presented: RefreshRequest,
-  resources: readonly string[],
-): Promise<void> {
+  presented: { readonly refreshToken: string; readonly clientId: string },
+  { scope = '', resources }: TokenRequest,
+): Promise<string | undefined> {
+  if (scope === '' && resources.length === 0) return undefined;
   const { session } = await findPresentedToken(context, presented);
-  if (!resources.every((resource) => resource === session.client?.resource))
+  checkResources(session, resources);
+  return scope === '' ? undefined : grantScopes(scope, splitScope(session.client?.scope ?? '')).join(' ');
+}
+
+function checkResources({ client }: Session, resources: readonly string[]): void {
+  if (!resources.every((resource) => resource === client?.resource))
     throw new OAuthError('invalid_target', 'resource is not that of the authorization request');
+}
+
+/** @see OpenID Connect Core §12.2 https://openid.net/specs/openid-connect-core-1_0.html#RefreshTokenResponse */
+async function refreshIdToken(
+  context: GrantContext,
+  client: StoredClient,
+  { user, sessionId, accessToken, client: granted }: IssuedSession,
+): Promise<string | undefined> {
+  const scope = granted?.scope ?? '';
+  if (!splitScope(scope).includes('openid')) return undefined;
+  const authentication = await context.store.authorizations.findAuthentication(sessionId);
+  return makeIdToken(context, { user, client, sessionId, accessToken, scope, authentication });
 }

@@ -30,8 +30,8 @@ export const consentPage: PageDefinition = {
 };
 
 /**
- * Redirects to the client if the user has consented before. A consent is for scopes, not for a
- * resource, and any application of a device can pretend to be a public client of it.
+ * Redirects to the client if the user has consented before. Any application of a device can pretend
+ * to be a public client of it.
  *
  * @see RFC 8252 §8.6 https://www.rfc-editor.org/rfc/rfc8252#section-8.6
  */
@@ -40,7 +40,7 @@ async function continueEarlier(visit: Visit): Promise<FastifyReply | undefined> 
   if (owner === undefined) return undefined;
   const { authorization, client } = await openAuthorization(context, owner, destination.authorizationId);
   const isKnown = client.client_type === 'confidential' || authorization.redirect_uri.startsWith('https:');
-  if (!isKnown || authorization.resource !== null) return undefined;
+  if (!isKnown) return undefined;
   const url = await continueConsent(context, { authorization, owner }, metadata);
   return url === undefined ? undefined : leave(visit, url);
 }

@@ -61,8 +61,12 @@ export function hasRecentSignIn(
   const { recentSignInMs } = settings;
   if (recentSignInMs === 0 || user.isAnonymous) return true;
   if (session === undefined) return false;
-  const proofs = [session.createdAt, ...session.methods.map(({ at }) => at)];
-  return proofs.some((at) => !isElapsed(at, recentSignInMs, nowMs()));
+  return !isElapsed(authenticatedAt(session), recentSignInMs, nowMs());
+}
+
+/** The last time when the user has signed in, verified a factor or confirmed the session. */
+export function authenticatedAt({ createdAt, methods }: Pick<Session, 'createdAt' | 'methods'>): Date {
+  return new Date(Math.max(...[createdAt, ...methods.map(({ at }) => at)].map((at) => at.getTime())));
 }
 
 /**

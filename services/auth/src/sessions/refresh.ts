@@ -30,6 +30,8 @@ export interface PresentedToken extends RefreshableSession {
 export interface RefreshRequest {
   readonly refreshToken: string;
   readonly clientId?: string | undefined;
+  /** Scopes of the access token, within those of the session. Default: all of them. */
+  readonly scope?: string | undefined;
 }
 
 /** A concurrent refresh makes one retry necessary; a third attempt is only a bound. */
@@ -133,14 +135,16 @@ async function attemptRefresh(
     recordFailedSignIn(context, user, { method: 'token_refresh', reason: 'user_banned' }, metadata);
   await checkUsable(context, presented, metadata.nowMs);
   await limitRefreshes(context, { session, repeats: decision.action === 'answer' }, metadata);
-  const accessToken = await signAccessToken(context, { user, session, method: 'token_refresh' }, metadata);
+  const client = session.client && { ...session.client, scope: request.scope ?? session.client.scope };
+  const claimed = { user, session: { ...session, client }, method: 'token_refresh' };
+  const accessToken = await signAccessToken(context, claimed, metadata);
   const applied = await applyDecision(context, { decision, presented }, metadata);
   if (applied === undefined) return undefined;
   const { refreshToken, ...refresh } = applied;
   // Concurrent requests are no event, and are many.
   if (refresh.causes.length > 0 && !refresh.causes.includes('concurrent-refresh'))
     recordRepeatedRefresh(context, user, refresh.causes, metadata);
-  return { ...accessToken, refreshToken, sessionId: session.id, user, client: session.client, refresh };
+  return { ...accessToken, refreshToken, sessionId: session.id, user, client, refresh };
 }
 
 /** Records the second use of a token whose first response was lost, or whose copy was stolen. */

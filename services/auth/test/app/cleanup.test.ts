@@ -19,6 +19,7 @@ const policy = {
   mailerOtpExpMs: dayMs,
   smsOtpExpMs: 60_000,
   oauthServerEnabled: true,
+  oauthServerAuthorizationTtlMs: 600_000,
   rateLimitEmailSent: { kind: 'window', events: 1, periodMs: 7 * dayMs },
   rateLimitSmsSent: { kind: 'window', events: 1, periodMs: 1000 },
   'web3MaxValidityMs:ethereum': 600_000,
@@ -105,6 +106,11 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
   ] as const)
     await sql`insert into oauth_authorizations (id, authorization_id, client_id, redirect_uri, scope, created_at, expires_at)
       values (${uuid(n)}, ${n}, ${uuid(1)}, 'https://app.example', 'email', ${at(9)}, ${at(age)})`;
+  for (const [n, age] of [
+    [1, 1.1],
+    [2, 0.9],
+  ] as const)
+    await sql`insert into oidc_authorizations (request_id, stored_at) values (${uuid(n)}, ${at(age)})`;
 
   const cleanup = new CleanupStore(sql);
   const removed = new Map<string, number>();

@@ -24,6 +24,7 @@ const ownTables = [
   'api_keys',
   ...['organization_domains', 'organization_invitations', 'organization_members', 'organizations'],
   ...['rate_limits', 'session_organizations', 'session_resources'],
+  ...['session_authentications', 'oidc_authorizations', 'oauth_consent_resources'],
   'tollgate_events',
   'tollgate_migrations',
   'tollgate_totp_periods',

@@ -1,4 +1,5 @@
 // From a client to a token of a user: authorization request, consent, code and tokens.
+import { createHash } from 'node:crypto';
 import { AuthClient } from '@supabase/auth-js';
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
@@ -177,4 +178,48 @@ t.test('a resource is the audience of the access tokens, also of refreshed ones'
 
   const plain = await redeem(server, client, await authorize(server, accessToken, { client_id }));
   t.equal(decodeJwt(String(plain.body.access_token)).aud, decodeJwt(accessToken).aud);
+});
+
+t.test('a refresh issues an ID token, and an access token with fewer scopes if asked to', async (t) => {
+  const server = await start(t);
+  const { accessToken } = await signUp(server);
+  const { amr, iat: signedInAt } = decodeJwt<{ amr: readonly object[] }>(accessToken);
+  t.match(amr, [{ method: 'password' }]);
+  server.clock.advance(60_000);
+  const client = await createApplication(server);
+  const { client_id, client_secret } = client;
+  const request = { client_id, scope: 'openid email phone', nonce: 'n-0' };
+  const code = await authorize(server, accessToken, request);
+  server.clock.advance(60_000);
+  const { body } = await redeem(server, client, code);
+  const first = decodeJwt(String(body.id_token));
+  const { session_id: sid } = decodeJwt(String(body.access_token));
+  t.match(first, { auth_time: signedInAt, acr: 'aal1', amr: ['pwd'], nonce: 'n-0', sid });
+  const hash = createHash('sha256').update(String(body.access_token)).digest().subarray(0, 16);
+  t.equal(first.at_hash, hash.toString('base64url'));
+
+  let { refresh_token: current } = body;
+  const refresh = async (more: object) => {
+    const form = { grant_type: 'refresh_token', refresh_token: String(current), client_id, client_secret };
+    const answer = await requestToken(server, { ...form, ...more });
+    current = answer.body.refresh_token ?? current;
+    return answer;
+  };
+  server.clock.advance(60_000);
+  const all = await refresh({});
+  const { nonce, iat, ...second } = decodeJwt(String(all.body.id_token));
+  const { iss, sub, aud, auth_time, acr } = first;
+  t.match(second, { iss, sub, aud, auth_time, acr, sid });
+  t.notOk(nonce, 'OpenID Connect Core §12.2');
+  t.ok(Number(iat) > Number(first.iat));
+
+  t.match(await refresh({ scope: 'email profile' }), { status: 400, body: { error: 'invalid_scope' } });
+  const fewer = await refresh({ scope: 'email' });
+  t.match(fewer, { status: 200, body: { scope: 'email' } }, 'the failure did not use up the token');
+  t.notOk('id_token' in fewer.body);
+  const token = String(fewer.body.access_token);
+  t.equal(decodeJwt(token).scope, 'email');
+  const info = await server.call('GET', '/oauth/userinfo', { token });
+  t.match(info.body, { email: 'ada@example.com' });
+  t.match(await refresh({}), { body: { scope: 'openid email phone' } }, 'the session keeps its scopes');
 });

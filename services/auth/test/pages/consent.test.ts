@@ -1,7 +1,7 @@
 // Hosted pages ask users whether an OAuth client may have access, without scripts.
 import t, { type Test } from 'tap';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
-import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { type AuthServer, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import {
   applicationUri,
@@ -65,26 +65,50 @@ t.test('a user signs in, sees who asks for what, and approves', async (t) => {
   t.match(await wider.text(), 'See your phone number');
 });
 
-t.test('an earlier consent is not enough for another resource, and for apps of a device', async (t) => {
+t.test('a consent is for one resource, or for none', async (t) => {
   const { server, client, browser } = await start(t);
   await browser.submit(`${apiUrl}/pages/sign-in`, ada);
-  const local = 'http://127.0.0.1/callback';
-  const app = { token_endpoint_auth_method: 'none', redirect_uris: [local] };
-  const { client_id: appId } = await createApplication(server, app);
-  const resource = 'https://mcp.example.com/notes';
-  const cases = [
-    [client.client_id, { resource }, applicationUri],
-    [appId, { redirect_uri: local }, local],
-  ] as const;
-  for (const [clientId, more, uri] of cases)
-    for (const time of ['first', 'second']) {
-      const page = await ask(server, clientId, 'email', more);
-      const text = await (await browser.open(page)).text();
-      t.match(text, 'See your email address', `the ${time} time`);
-      t.equal(text.includes(resource), 'resource' in more);
-      const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
-      t.ok(callback.startsWith(`${uri}?code=`));
-    }
+  const [notes, mail] = ['https://mcp.example.com/notes', 'https://mcp.example.com/mail'];
+  const open = async (resource?: string) => {
+    const more = resource === undefined ? {} : { resource };
+    const page = await ask(server, client.client_id, 'email', more);
+    const response = await browser.open(page);
+    return { page, text: await response.text(), isAsked: response.status === 200 };
+  };
+  for (const resource of [undefined, notes, mail]) {
+    const { page, text, isAsked } = await open(resource);
+    t.ok(isAsked, `${resource} is asked for`);
+    t.match(text, resource ?? 'See your email address');
+    const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
+    t.ok(callback.startsWith(`${applicationUri}?code=`));
+  }
+  for (const resource of [undefined, notes, mail]) t.notOk((await open(resource)).isAsked);
+
+  const { accessToken: token } = signedIn(
+    await server.call('POST', '/token?grant_type=password', {
+      body: { email: ada.identifier, password: ada.password },
+    }),
+  );
+  const grants = `/user/oauth/grants?client_id=${client.client_id}`;
+  t.equal((await server.call('DELETE', grants, { token })).status, 204);
+  const { page } = await open(notes);
+  await browser.submit(page, { action: 'approve' }, { target: 'consent' });
+  t.ok((await open(mail)).isAsked, 'a revoked consent does not come back with another one');
+  t.ok((await open()).isAsked);
+});
+
+t.test('an app of a device is asked for each time', async (t) => {
+  const { server, browser } = await start(t);
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  const uri = 'http://127.0.0.1/callback';
+  const app = { token_endpoint_auth_method: 'none', redirect_uris: [uri] };
+  const { client_id: id } = await createApplication(server, app);
+  for (const time of ['first', 'second']) {
+    const page = await ask(server, id, 'email', { redirect_uri: uri });
+    t.match(await (await browser.open(page)).text(), 'See your email address', `the ${time} time`);
+    const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
+    t.ok(callback.startsWith(`${uri}?code=`));
+  }
 });
 
 t.test('only the button of the page approves', async (t) => {
