@@ -71,6 +71,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Ask a user for access (RFC 6749 §4.1.1): redirects to the page of the application',
     status: 302,
   },
+  'POST /oauth/authorize': { summary: 'The same, as a form (OpenID Connect Core §3.1.2.1)', status: 303 },
   'GET /oauth/authorizations/{authorization_id}': {
     ...forUser,
     summary:

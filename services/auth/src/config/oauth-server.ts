@@ -29,6 +29,12 @@ export const oauthServerSettings = {
     min: '1s',
     doc: 'How long a user may take to sign in and decide. A code is valid for 5 minutes after the decision.',
   }),
+  oauthServerRequirePkce: bool({
+    ...svc('OAUTH_SERVER_REQUIRE_PKCE'),
+    group,
+    default: true,
+    doc: 'Every authorization request needs PKCE. `false`: those of confidential clients may go without it, such as older OpenID Connect clients do; public clients never may.',
+  }),
   oauthServerDefaultScope: textOrDefault({
     ...svc('OAUTH_SERVER_DEFAULT_SCOPE'),
     group,

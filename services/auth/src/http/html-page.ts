@@ -23,6 +23,8 @@ export interface Page {
   readonly formTargets?: readonly string[];
   /** CSP sources of a CAPTCHA widget. */
   readonly widget?: readonly string[];
+  /** SHA-256 digests in base64 of scripts in the content. */
+  readonly scriptHashes?: readonly string[];
   /** Says that the content starts with what is wrong. */
   readonly titlePrefix?: string | undefined;
   /** Has sections, and is wider. */
@@ -64,7 +66,10 @@ export function sendPage(reply: FastifyReply, branding: Branding, page: Page): F
     .send(layout(branding, page).toString());
 }
 
-function contentSecurityPolicy({ pagesLogoUrl }: Branding, { formTargets = [], widget = [] }: Page): string {
+function contentSecurityPolicy(
+  { pagesLogoUrl }: Branding,
+  { formTargets = [], widget = [], scriptHashes = [] }: Page,
+): string {
   return [
     "default-src 'none'",
     ["style-src 'self'", ...widget].join(' '),
@@ -72,6 +77,9 @@ function contentSecurityPolicy({ pagesLogoUrl }: Branding, { formTargets = [], w
     ...(widget.length === 0
       ? []
       : ['script-src', 'frame-src', 'connect-src'].map((directive) => [directive, ...widget].join(' '))),
+    ...(scriptHashes.length === 0
+      ? []
+      : [['script-src', ...scriptHashes.map((hash) => `'sha256-${hash}'`)].join(' ')]),
     ["form-action 'self'", ...formTargets].join(' '),
     "frame-ancestors 'none'",
     "base-uri 'none'",

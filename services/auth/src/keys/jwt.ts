@@ -105,7 +105,16 @@ export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): Veri
   return signed.ok ? (checkJwtTimes(signed.claims, nowMs) ?? signed) : signed;
 }
 
-function verifySignature(token: string, keys: SigningKeys): VerifiedJwt {
+/** Verifies the signature of an ID token, which may have expired. */
+export function verifyIdToken(token: string, keys: SigningKeys): VerifiedJwt {
+  return verifySignature(token, keys, { isIdToken: true });
+}
+
+function verifySignature(
+  token: string,
+  keys: SigningKeys,
+  { isIdToken }: { readonly isIdToken: boolean } = { isIdToken: false },
+): VerifiedJwt {
   if (token.length > maxTokenChars) return reject('token is too long');
   const parts = token.split('.');
   const [header64 = '', claims64 = '', signature64 = ''] = parts;
@@ -130,7 +139,8 @@ function verifySignature(token: string, keys: SigningKeys): VerifiedJwt {
   // Parsed last: parsing unauthenticated input costs more than the signature.
   const claims = decode(claims64);
   if (claims === undefined) return reject('token is malformed');
-  if (claims[tokenUseClaim] === idTokenUse) return reject('it is an ID token');
+  if ((claims[tokenUseClaim] === idTokenUse) !== isIdToken)
+    return reject(isIdToken ? 'it is not an ID token' : 'it is an ID token');
   return { ok: true, claims };
 }
 

@@ -76,12 +76,19 @@ function findAuthentication({ authenticated_at, aal, methods }: Authorization): 
   return { authenticated_at, aal, methods };
 }
 
+/**
+ * A verifier for a request without a challenge is refused, too: an attacker may have removed the
+ * challenge.
+ *
+ * @see RFC 7636 §4.6, RFC 9700 §4.8.2
+ */
 function checkVerifier(
   { code_challenge: challenge, code_challenge_method: challengeMethod }: Authorization,
   { codeVerifier = '' }: TokenRequest,
 ): void {
-  if (codeVerifier === '') throw new OAuthError('invalid_request', 'code_verifier is required');
   const isKnown = challenge !== null && challengeMethod !== null;
+  if (!isKnown && codeVerifier === '') return;
+  if (codeVerifier === '') throw new OAuthError('invalid_request', 'code_verifier is required');
   if (!isKnown || !matchesChallenge(codeVerifier, { challenge, method: challengeMethod }))
     throw invalidGrant('code_verifier does not match the code_challenge');
 }
@@ -91,6 +98,9 @@ function checkRequest(
   { redirectUri, resources, metadata }: TokenRequest,
 ): void {
   if (authorization.expires_at.getTime() <= metadata.nowMs) throw invalidGrant('The code has expired');
+  // RFC 6749 §4.1.3; OAuth 2.1 needs it only without PKCE.
+  if (redirectUri === undefined && authorization.code_challenge === null)
+    throw new OAuthError('invalid_request', 'redirect_uri is required without PKCE');
   if (redirectUri !== undefined && redirectUri !== authorization.redirect_uri)
     throw invalidGrant('redirect_uri is not that of the authorization request');
   if (!resources.every((resource) => resource === authorization.resource))

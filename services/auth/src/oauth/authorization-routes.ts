@@ -7,6 +7,7 @@ import { type AddRoutes, body, optionalText, uuidParameter } from '../http/api.t
 import { isAllowedRedirect } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticateUser } from '../sessions/authenticate.ts';
+import { responseUrl } from './authorization-response.ts';
 import { approve, continueConsent, deny, findAuthorization, openAuthorization } from './authorizations.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import { requireOAuthServer } from './client-routes.ts';
@@ -39,7 +40,10 @@ export const addAuthorizationRoutes: AddRoutes<AuthorizationContext> = (api, con
       user: { id: owner.user.id, email: owner.user.email },
       scope: authorization.scope,
     };
-    return reply.headers(noStore).send(earlier === undefined ? details : { redirect_url: earlier });
+    const { settings } = context;
+    return reply
+      .headers(noStore)
+      .send(earlier === undefined ? details : { redirect_url: responseUrl(earlier, settings) });
   });
 
   const options = { schema: { params, body: body({ action: optionalText }) } };
@@ -52,8 +56,8 @@ export const addAuthorizationRoutes: AddRoutes<AuthorizationContext> = (api, con
     checkOrigin(request, context);
     const { authorization } = await findAuthorization(context, request.params.authorization_id);
     const decide = action === 'approve' ? approve : deny;
-    const url = await decide(context, { authorization, owner }, requestMetadata(request, context));
-    return reply.headers(noStore).send({ redirect_url: url });
+    const response = await decide(context, { authorization, owner }, requestMetadata(request, context));
+    return reply.headers(noStore).send({ redirect_url: responseUrl(response, context.settings) });
   });
 };
 

@@ -46,11 +46,11 @@ export type Authentication = RowOf<typeof authenticationRow>;
 const oidcRow = {
   /** Values separated by spaces. */
   prompt: text.orNull,
-  /** In seconds. */
+  /** A number of seconds. */
   max_age: integer.orNull,
   response_mode: text.orNull,
   hinted_user_id: uuid.orNull,
-  /** Those of the approval. */
+  /** Null before the approval, as the next two are. */
   authenticated_at: timestamptz.orNull,
   aal: authenticationRow.aal.orNull,
   methods: text.list.orNull,
@@ -96,9 +96,9 @@ export type Grant = RowOf<typeof grantRow>;
 
 /** Scopes of a consent, separated by spaces. */
 export interface Consent {
-  /** For any resource. */
+  /** All scopes, for whatever resource. */
   readonly scopes: string;
-  /** For the resource in question, or for none. */
+  /** The scopes for the resource in question, or for none. */
   readonly resource_scopes: string;
 }
 
@@ -182,6 +182,9 @@ const deny = statement({})`
     update oauth_authorizations set status = 'denied' where ${isPending} and user_id = ${p.userId} returning id
   ), audit as (${auditInsert('denied')})
   select 1 from denied`;
+
+const refuse = statement({})`
+  update oauth_authorizations set status = 'denied' where ${isPending} returning id`;
 
 const findByCode = statement(requestRow)`
   ${selectRequest} where authorization_code in (${p.code}, ${p.spentCode})`;
@@ -295,6 +298,11 @@ export class AuthorizationStore {
 
   async deny(decision: Decision): Promise<boolean> {
     return deny.matches(this.#sql, decision);
+  }
+
+  /** Ends a request without a decision of the user. */
+  async refuse(request: Pick<Decision, 'authorizationId' | 'at'>): Promise<boolean> {
+    return refuse.matches(this.#sql, request);
   }
 
   /** `isSpent`: the code was exchanged before. */

@@ -4,10 +4,10 @@ import { flowLifeMs, makeAuthCode } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { authenticatedAt, needsSecondFactor, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Caller } from '../sessions/authenticate.ts';
+import type { AuthorizationResponse } from './authorization-response.ts';
 import type { Authentication, Authorization, Consent } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { OAuthClient } from './client-store.ts';
-import { clientRedirect } from './redirect.ts';
 import { splitScope } from './scopes.ts';
 
 /** The column of consents. */
@@ -57,12 +57,12 @@ export async function openAuthorization(
   return found;
 }
 
-/** Where to redirect to, if an earlier consent of the user has all scopes for the resource. */
+/** The response, if an earlier consent of the user has all scopes for the resource. */
 export async function continueConsent(
   context: AuthorizationContext,
   { authorization, owner }: Decided,
   metadata: RequestMetadata,
-): Promise<string | undefined> {
+): Promise<AuthorizationResponse | undefined> {
   if (needsSecondFactor(owner.user, owner.session)) return undefined;
   const earlier = await findConsent(context, { authorization, owner });
   const granted = splitScope(earlier.resource_scopes);
@@ -71,7 +71,7 @@ export async function continueConsent(
 }
 
 /**
- * Stores the consent of the user, and returns where to redirect to.
+ * Stores the consent of the user, and returns the response.
  *
  * @throws AppError `oauth_authorization_not_found`, `insufficient_aal`, `validation_failed`
  */
@@ -79,25 +79,46 @@ export async function approve(
   context: AuthorizationContext,
   decided: Decided,
   metadata: RequestMetadata,
-): Promise<string> {
+): Promise<AuthorizationResponse> {
   requireOwner(decided);
   // A thief of the first factor must not give a client lasting access.
   requireSecondFactor(decided.owner.user, decided.owner.session);
   return issueCode(context, { ...decided, earlier: await findConsent(context, decided) }, metadata);
 }
 
-/** Returns where to redirect to. @throws AppError as `approve` */
+/** Returns the response. @throws AppError as `approve` */
 export async function deny(
-  { store, settings }: AuthorizationContext,
+  { store }: AuthorizationContext,
   decided: Decided,
   metadata: RequestMetadata,
-): Promise<string> {
+): Promise<AuthorizationResponse> {
   requireOwner(decided);
   if (!(await store.authorizations.deny(decision(decided, metadata, 'oauth_grant_denied'))))
     throw noLongerPending();
-  const answer = { error: 'access_denied', error_description: 'User denied the request' };
-  return clientRedirect(decided.authorization, answer, settings);
+  const parameters = { error: 'access_denied', error_description: 'User denied the request' };
+  return { target: decided.authorization, parameters };
 }
+
+/**
+ * Ends a request that needs the user, although the client does not want that. Returns the response.
+ *
+ * @see OpenID Connect Core §3.1.2.6 https://openid.net/specs/openid-connect-core-1_0.html#AuthError
+ */
+export async function refuse(
+  { store, nowMs }: AuthorizationContext,
+  authorization: Authorization,
+  error: 'login_required' | 'consent_required' | 'interaction_required',
+): Promise<AuthorizationResponse> {
+  const refused = { authorizationId: authorization.authorization_id, at: new Date(nowMs()) };
+  if (!(await store.authorizations.refuse(refused))) throw noLongerPending();
+  return { target: authorization, parameters: { error, error_description: refusals[error] } };
+}
+
+const refusals = {
+  login_required: 'The user is not signed in, or has to sign in again',
+  consent_required: 'The user has not consented to this request',
+  interaction_required: 'The user has to verify the second factor',
+} as const;
 
 function requireOwner({ authorization, owner }: Decided): void {
   if (authorization.user_id !== owner.user.id) throw errors.oauth_authorization_not_found();
@@ -115,7 +136,7 @@ async function issueCode(
   context: AuthorizationContext,
   { authorization, owner, earlier }: Decided & { readonly earlier: Consent },
   metadata: RequestMetadata,
-): Promise<string> {
+): Promise<AuthorizationResponse> {
   const code = makeAuthCode(context);
   const isDecided = await context.store.authorizations.approve({
     ...decision({ authorization, owner }, metadata, 'oauth_grant_approved'),
@@ -129,7 +150,7 @@ async function issueCode(
     expiresAt: new Date(metadata.nowMs + flowLifeMs),
   });
   if (!isDecided) throw noLongerPending();
-  return clientRedirect(authorization, { code }, context.settings);
+  return { target: authorization, parameters: { code } };
 }
 
 /** Adds scopes to those of a consent, which are replaced if they become too many. */

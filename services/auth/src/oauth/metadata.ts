@@ -1,7 +1,10 @@
 import type { AddRoutes } from '../http/api.ts';
+import { builtInTexts } from '../i18n/texts/texts.ts';
 import { algorithmNames } from '../issuers/algorithms.ts';
 import { issuerUrl } from '../keys/jwt.ts';
 import { jwksMaxAgeSeconds } from '../keys/key-source.ts';
+import { hasHostedPage, promptValues } from './authorization-request.ts';
+import { responseModes } from './authorization-response.ts';
 import { tokenEndpoint } from './client-assertion.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import { authMethods } from './client-store.ts';
@@ -19,6 +22,7 @@ import { servedGrants } from './token.ts';
 export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
   const { settings, keys } = context;
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}`;
+  const isHosted = hasHostedPage(settings);
   const base = settings.apiExternalUrl.replace(/\/+$/, '');
   // Keys may change while the server runs.
   const metadata = () => ({
@@ -37,7 +41,16 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       introspection_endpoint_auth_methods_supported: authMethods.filter((method) => method !== 'none'),
       scopes_supported: userScopes,
       claims_supported: claimNames,
-      response_modes_supported: ['query'],
+      response_modes_supported: isHosted ? responseModes : ['query'],
+      claims_parameter_supported: false,
+      request_parameter_supported: false,
+      // Its default is true.
+      request_uri_parameter_supported: false,
+      acr_values_supported: ['aal1', 'aal2'],
+      ...(isHosted && {
+        prompt_values_supported: promptValues,
+        ui_locales_supported: Object.keys(builtInTexts),
+      }),
       code_challenge_methods_supported: ['S256', 'plain'],
       authorization_response_iss_parameter_supported: true,
       grant_types_supported: servedGrants,

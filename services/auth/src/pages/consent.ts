@@ -1,52 +1,88 @@
 import { html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
+import { type AuthorizationResponse, sendAuthorizationResponse } from '../oauth/authorization-response.ts';
+import type { Authorization } from '../oauth/authorization-store.ts';
 import {
   approve,
   continueConsent,
   deny,
   findAuthorization,
   openAuthorization,
+  refuse,
 } from '../oauth/authorizations.ts';
+import { hasPrompt, isAfterRequest, isOtherUser, mustSignInAgain } from '../oauth/prompts.ts';
 import { splitScope } from '../oauth/scopes.ts';
+import { needsSecondFactor } from '../sessions/assurance.ts';
 import { form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { PageTexts } from './texts/texts.ts';
-import type { Visit } from './visit.ts';
+import type { Owner, Visit } from './visit.ts';
 
 /** Asks whether an OAuth client may have access: the target of `/oauth/authorize`. */
 export const consentPage: PageDefinition = {
   name: 'consent',
   access: 'user',
+  intercept: checkPrompt,
   show: continueEarlier,
   view: viewConsent,
   async submit(visit) {
     const { context, owner, metadata, destination, form: fields } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
     const { authorization } = await findAuthorization(context, destination.authorizationId);
+    if (mustSignInAgain(authorization, owner)) return visit.redirect('sign-in', { again: 'true' });
     // Anything but a click on the button is a refusal.
     const decide = fields.action === 'approve' ? approve : deny;
     return leave(visit, await decide(context, { authorization, owner }, metadata));
   },
 };
 
+/** Signs the user in again where the request asks for it, and asks nothing with `prompt=none`. */
+async function checkPrompt(visit: Visit): Promise<void> {
+  const { context, owner, destination } = visit;
+  const { authorization } = await findAuthorization(context, destination.authorizationId);
+  const isSilent = hasPrompt(authorization, 'none');
+  const mustSignIn = owner === undefined || mustSignInAgain(authorization, owner);
+  if (mustSignIn) {
+    // Another user has signed in than the client expects.
+    const isWrong =
+      owner !== undefined && isOtherUser(authorization, owner) && isAfterRequest(authorization, owner);
+    if (isSilent || isWrong) await leave(visit, await refuse(context, authorization, 'login_required'));
+    else if (owner !== undefined) await visit.redirect('sign-in', { again: 'true' });
+    return;
+  }
+  if (!isSilent) return;
+  const error = needsSecondFactor(owner.user, owner.session) ? 'interaction_required' : 'consent_required';
+  await leave(visit, (await findEarlier(visit, owner)) ?? (await refuse(context, authorization, error)));
+}
+
+async function continueEarlier(visit: Visit): Promise<FastifyReply | undefined> {
+  const response = visit.owner && (await findEarlier(visit, visit.owner));
+  return response && leave(visit, response);
+}
+
 /**
- * Redirects to the client if the user has consented before. Any application of a device can pretend
- * to be a public client of it.
+ * The response if the user has consented before. Any application of a device can pretend to be a
+ * public client of it.
  *
  * @see RFC 8252 §8.6 https://www.rfc-editor.org/rfc/rfc8252#section-8.6
  */
-async function continueEarlier(visit: Visit): Promise<FastifyReply | undefined> {
-  const { context, owner, metadata, destination } = visit;
-  if (owner === undefined) return undefined;
+async function findEarlier(
+  { context, metadata, destination }: Visit,
+  owner: Owner,
+): Promise<AuthorizationResponse | undefined> {
   const { authorization, client } = await openAuthorization(context, owner, destination.authorizationId);
   const isKnown = client.client_type === 'confidential' || authorization.redirect_uri.startsWith('https:');
-  if (!isKnown) return undefined;
-  const url = await continueConsent(context, { authorization, owner }, metadata);
-  return url === undefined ? undefined : leave(visit, url);
+  if (!isKnown || wantsPage(authorization)) return undefined;
+  return continueConsent(context, { authorization, owner }, metadata);
 }
 
-function leave({ reply }: Visit, url: string): FastifyReply {
-  return reply.header('cache-control', 'no-store').redirect(url, 303);
+/** The page shows the account, and offers another one. */
+function wantsPage(authorization: Authorization): boolean {
+  return hasPrompt(authorization, 'consent') || hasPrompt(authorization, 'select_account');
+}
+
+function leave({ request, reply, context }: Visit, response: AuthorizationResponse): FastifyReply {
+  return sendAuthorizationResponse(response, context.settings, { request, reply });
 }
 
 async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {

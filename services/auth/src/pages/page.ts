@@ -60,6 +60,8 @@ export interface PageDefinition {
   readonly access: 'everyone' | 'session' | 'user';
   /** Whether a sign-in must be recent, if the settings require it, before the page is shown. */
   readonly isSensitive?: boolean;
+  /** A response to GET that precedes the check of the access. */
+  readonly intercept?: (visit: Visit) => Promise<void>;
   /** A response to GET instead of the page. */
   readonly show?: (visit: Visit) => Promise<FastifyReply | undefined> | FastifyReply | undefined;
   /** The page, also with the problem of a form that was rejected. */
@@ -87,7 +89,13 @@ export function addPage(api: Api, context: PagesContext, page: PageDefinition): 
   if (hasPage)
     api.get(url, common, async (request, reply) => {
       const visit = await Visit.open(context, request, reply);
-      return admit(visit, page) ?? (await page.show?.(visit)) ?? render(visit, page, {});
+      // A reply is a thenable without a value: whether there is a response, only it says.
+      await page.intercept?.(visit);
+      if (reply.sent) return reply;
+      const first = admit(visit, page);
+      if (first !== undefined) return first;
+      await page.show?.(visit);
+      return reply.sent ? reply : render(visit, page, {});
     });
   if (submit === undefined) return;
   const guards = {

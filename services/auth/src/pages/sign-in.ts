@@ -49,7 +49,7 @@ function viewSignIn(
     content: html`${problemSummary(problem)}
 ${problem?.code === 'email_not_confirmed' && html`<p><a href="${visit.path('resend')}">${texts.sendAgain}</a></p>`}
 ${problem === undefined && notice(findNotice(visit))}
-${visit.owner !== undefined && continueForm(visit, visit.owner.user)}
+${visit.owner !== undefined && visit.query.again === undefined && continueForm(visit, visit.owner.user)}
 ${providers}
 ${providers !== undefined && hasPassword && html`<p class="divider">${texts.or}</p>`}
 ${hasPassword && passwordForm(visit, { problem, settings })}
@@ -84,7 +84,7 @@ function passwordForm(
         label,
         type: phone ? 'text' : 'email',
         autocomplete: 'username',
-        value: visit.form.identifier,
+        value: visit.form.identifier ?? visit.destination.hints.login_hint,
       },
       problem,
     )}

@@ -39,7 +39,11 @@ interface Destination {
   readonly challenge: CodeChallenge | undefined;
   /** The request of an OAuth client that the user decides about; empty for none. */
   readonly authorizationId: string;
+  /** `login_hint` and `ui_locales` of the client. */
+  readonly hints: Readonly<Record<string, string>>;
 }
+
+const hintNames = ['login_hint', 'ui_locales'] as const;
 
 /** The signed-in user of a browser. */
 export interface Owner {
@@ -80,6 +84,9 @@ export class Visit {
       redirectTo: readTarget(this.query.redirect_to, request, context),
       challenge: parseCodeChallenge(this.query),
       authorizationId: this.query.authorization_id ?? '',
+      hints: Object.fromEntries(
+        hintNames.flatMap((name) => (this.query[name] === undefined ? [] : [[name, this.query[name]]])),
+      ),
     };
     const { settings } = context;
     const { language, texts } = choosePageTexts(request, settings);
@@ -183,9 +190,10 @@ export class Visit {
 
   /** Path of a page with the destination of this visit. */
   path(name: string, more: Readonly<Record<string, string>> = {}): string {
-    const { redirectTo, challenge, authorizationId } = this.destination;
+    const { redirectTo, challenge, authorizationId, hints } = this.destination;
     const query = new URLSearchParams({
       ...more,
+      ...hints,
       ...(redirectTo !== '' && { redirect_to: redirectTo }),
       ...(authorizationId !== '' && { authorization_id: authorizationId }),
       ...(challenge && { code_challenge: challenge.challenge, code_challenge_method: challenge.method }),

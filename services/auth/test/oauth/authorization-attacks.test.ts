@@ -45,15 +45,20 @@ t.test('a wrong client or redirect URI is answered without a redirect', async (t
 t.test('other errors are returned to the client, with state and issuer', async (t) => {
   const { server, request } = await start(t);
   const cases: Readonly<Record<string, readonly [error: string, parameters: object]>> = {
-    'another response type': ['invalid_request', { response_type: 'token' }],
+    'no response type': ['invalid_request', { response_type: undefined }],
+    'another response type': ['unsupported_response_type', { response_type: 'token' }],
+    'a response mode of the hosted page': ['invalid_request', { response_mode: 'form_post' }],
+    'a request object': ['request_not_supported', { request: 'e30.e30.' }],
+    'a request URI': ['request_uri_not_supported', { request_uri: 'https://app.example.org/r' }],
+    'inline registration': ['registration_not_supported', { registration: '{}' }],
     'no PKCE': ['invalid_request', { code_challenge: undefined, code_challenge_method: undefined }],
     'no method of PKCE': ['invalid_request', { code_challenge_method: undefined }],
     'a short challenge': ['invalid_request', { code_challenge: 'short' }],
     'an unknown method': ['invalid_request', { code_challenge_method: 'S512' }],
     'an unknown scope': ['invalid_scope', { scope: 'email admin' }],
-    'a relative resource': ['invalid_request', { resource: '/orders' }],
-    'a resource with a fragment': ['invalid_request', { resource: 'https://api.example#a' }],
-    'a resource with a query': ['invalid_request', { resource: 'https://api.example?a' }],
+    'a relative resource': ['invalid_target', { resource: '/orders' }],
+    'a resource with a fragment': ['invalid_target', { resource: 'https://api.example#a' }],
+    'a resource with a query': ['invalid_target', { resource: 'https://api.example?a' }],
     'a long nonce': ['invalid_request', { nonce: 'n'.repeat(256) }],
   };
   for (const [name, [error, parameters]] of Object.entries(cases)) {

@@ -15,12 +15,20 @@ export type PageTexts = typeof en;
 /** By BCP 47 tag: the languages of the built-in mails. */
 export const pageLanguages: Readonly<Record<string, PageTexts>> = { en, de, es, fr, ja, pt };
 
-/** The texts for the browser that sends a request, in the languages that the settings allow. */
+/**
+ * The texts for the browser that sends a request, in the languages that the settings allow. Those
+ * of `ui_locales` precede those of the browser.
+ *
+ * @see OpenID Connect Core §3.1.2.1
+ */
 export function choosePageTexts(
-  { headers }: Pick<FastifyRequest, 'headers'>,
+  { headers, query }: Pick<FastifyRequest, 'headers' | 'query'>,
   settings: Pick<Settings, 'mailerLanguages' | 'mailerDefaultLanguage'>,
 ): { readonly language: string; readonly texts: PageTexts } {
-  const { language } = chooseTexts(parseAcceptLanguage(headers['accept-language'] ?? ''), settings);
+  const { ui_locales: locales } = query as { readonly ui_locales?: unknown }; // any parameters
+  const wanted = typeof locales === 'string' ? locales.split(' ').join(',') : '';
+  const preferred = [wanted, headers['accept-language'] ?? ''].flatMap(parseAcceptLanguage);
+  const { language } = chooseTexts(preferred, settings);
   const texts = pageLanguages[language];
   return texts === undefined ? { language: 'en', texts: en } : { language, texts };
 }

@@ -1,0 +1,165 @@
+import { isUuid } from '@tollgate/kit/text';
+import type { Settings } from '../config/settings.ts';
+import { OAuthError } from '../errors.ts';
+import { type CodeChallenge, parseCodeChallenge } from '../flows/pkce.ts';
+import { issuerUrl, verifyIdToken } from '../keys/jwt.ts';
+import type { NewAuthorization } from './authorization-store.ts';
+import type { AuthorizationContext } from './authorize.ts';
+import type { StoredClient } from './client-store.ts';
+import { grantUserScopes, splitScope } from './scopes.ts';
+
+/** Lengths of the columns. */
+const maxStateChars = 4096;
+const maxNonceChars = 255;
+const maxResourceChars = 2048;
+/** The column is an integer. */
+const maxAgeForm = /^\d{1,9}$/;
+
+/** Values of `prompt`. @see OpenID Connect Core §3.1.2.1 */
+export const promptValues = ['none', 'login', 'consent', 'select_account'] as const;
+
+/** Parameters that are not supported, with their errors. @see OpenID Connect Core §3.1.2.6 */
+const unsupported = {
+  request: 'request_not_supported',
+  request_uri: 'request_uri_not_supported',
+  registration: 'registration_not_supported',
+} as const;
+
+/** Whether our own page asks the user, which follows the parameters of OpenID Connect. */
+export function hasHostedPage({ oauthServerAuthorizationPath: path, pagesEnabled }: Settings): boolean {
+  return path === '' && pagesEnabled;
+}
+
+/** The value of a parameter, which must not be repeated. Undefined if it is absent or empty. */
+export function readParameter(parameters: URLSearchParams, name: string): string | undefined {
+  const values = parameters.getAll(name);
+  if (values.length > 1) return undefined;
+  return values[0] || undefined;
+}
+
+/** The access that a request asks for. */
+type RequestedAccess = Pick<
+  NewAuthorization,
+  | 'scope'
+  | 'resource'
+  | 'code_challenge'
+  | 'code_challenge_method'
+  | 'nonce'
+  | 'prompt'
+  | 'max_age'
+  | 'hinted_user_id'
+>;
+
+/**
+ * @throws OAuthError `invalid_request`, `unsupported_response_type`, `unauthorized_client`,
+ * `invalid_scope`, `invalid_target` and those of unsupported parameters
+ */
+export function readAccessRequest(
+  context: AuthorizationContext,
+  client: StoredClient,
+  parameters: URLSearchParams,
+): RequestedAccess {
+  const read = (name: string): string | undefined => readParameter(parameters, name);
+  // RFC 6749 §3.1. Only resources may be repeated, and rows have one.
+  const names = [...parameters.keys()];
+  if (new Set(names).size < names.length) throw invalidRequest('A parameter is included more than once');
+  for (const [name, code] of Object.entries(unsupported))
+    if (read(name) !== undefined) throw new OAuthError(code, `The parameter ${name} is not supported`);
+  const type = read('response_type');
+  if (type === undefined) throw invalidRequest('response_type is required');
+  if (type !== 'code')
+    throw new OAuthError('unsupported_response_type', 'Only response_type=code is supported');
+  if (!client.grant_types.includes('authorization_code'))
+    throw new OAuthError('unauthorized_client', 'The client may not use the grant authorization_code');
+  if ((read('state') ?? '').length > maxStateChars) throw invalidRequest('state is too long');
+  const nonce = read('nonce') ?? null;
+  if (nonce !== null && nonce.length > maxNonceChars) throw invalidRequest('nonce is too long');
+  const { settings } = context;
+  const challenge = readChallenge(read);
+  if (challenge === undefined && mustUsePkce(client, settings))
+    throw invalidRequest('PKCE is required: code_challenge and code_challenge_method');
+  return {
+    scope: grantUserScopes(read('scope') ?? settings.oauthServerDefaultScope, client).join(' '),
+    resource: readResource(read('resource')),
+    code_challenge: challenge?.challenge ?? null,
+    code_challenge_method: challenge?.method ?? null,
+    nonce,
+    // The page of an application decides by itself, as that of GoTrue does.
+    ...(hasHostedPage(settings)
+      ? {
+          prompt: readPrompt(read('prompt')),
+          max_age: readMaxAge(read('max_age')),
+          hinted_user_id: readHint(context, client, read('id_token_hint')),
+        }
+      : { prompt: null, max_age: null, hinted_user_id: null }),
+  };
+}
+
+type Read = (name: string) => string | undefined;
+
+/** @see RFC 9700 §2.1.1 https://www.rfc-editor.org/rfc/rfc9700#section-2.1.1 */
+function mustUsePkce({ client_type: type }: StoredClient, { oauthServerRequirePkce }: Settings): boolean {
+  return oauthServerRequirePkce || type === 'public';
+}
+
+function readChallenge(read: Read): CodeChallenge | undefined {
+  try {
+    return parseCodeChallenge({
+      code_challenge: read('code_challenge'),
+      code_challenge_method: read('code_challenge_method'),
+    });
+  } catch (error) {
+    throw invalidRequest(error instanceof Error ? error.message : 'code_challenge is invalid');
+  }
+}
+
+/** @see RFC 8707 §2 */
+function readResource(resource: string | undefined): string | null {
+  if (resource === undefined) return null;
+  const isUsable = URL.canParse(resource) && !/[\s#?]/.test(resource) && resource.length <= maxResourceChars;
+  if (!isUsable)
+    throw new OAuthError('invalid_target', 'resource must be an absolute URI without query and fragment');
+  return resource;
+}
+
+/** @throws OAuthError `invalid_request` */
+export function readResponseMode(mode: string | undefined, settings: Settings): string | null {
+  if (mode === undefined || mode === 'query') return null;
+  if (mode === 'form_post' && hasHostedPage(settings)) return mode;
+  throw invalidRequest('response_mode is not supported');
+}
+
+function readPrompt(prompt: string | undefined): string | null {
+  if (prompt === undefined) return null;
+  const values = splitScope(prompt);
+  if (!values.every((value) => promptValues.some((known) => known === value)))
+    throw invalidRequest(`prompt must only contain ${promptValues.join(', ')}`);
+  if (values.includes('none') && values.length > 1)
+    throw invalidRequest('prompt=none excludes other values of prompt');
+  return values.join(' ');
+}
+
+function readMaxAge(maxAge: string | undefined): number | null {
+  if (maxAge === undefined) return null;
+  if (!maxAgeForm.test(maxAge)) throw invalidRequest('max_age must be a number of seconds');
+  return Number(maxAge);
+}
+
+/** The user of an ID token of the client, which may have expired. */
+function readHint(
+  { keys, settings }: AuthorizationContext,
+  client: StoredClient,
+  hint: string | undefined,
+): string | null {
+  if (hint === undefined) return null;
+  const verified = verifyIdToken(hint, keys);
+  if (!verified.ok) throw invalidRequest(`id_token_hint is invalid: ${verified.reason}`);
+  const { iss, aud, sub } = verified.claims;
+  if (iss !== issuerUrl(settings) || aud !== client.id || typeof sub !== 'string' || !isUuid(sub))
+    throw invalidRequest('id_token_hint is not an ID token of this client');
+  return sub;
+}
+
+function invalidRequest(message: string): OAuthError {
+  return new OAuthError('invalid_request', message);
+}
