@@ -28,6 +28,7 @@ export async function runInCluster(folder: string): Promise<ClusterResult> {
   const kube = await startKubeApiserver();
   const definitions = readdirSync(join(root, '.tools/gateway-crds')).filter((file) => /^gateway/.test(file));
   for (const file of definitions) await kube.apply(read(`.tools/gateway-crds/${file}`));
+  await kube.apply(read('crds/accesspolicies.yaml'));
   await installEnvoyGateway(kube, folder);
   await kube.kubectl(['create', 'namespace', 'tollgate']);
   for (const path of ['examples/shop/application.yaml', ...exampleFiles]) await kube.apply(read(path));

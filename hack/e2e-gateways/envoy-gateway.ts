@@ -2,18 +2,18 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { findBinary, type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
-import { load, loadAll } from 'js-yaml';
+import { load } from 'js-yaml';
+import { parseManifests } from '../charts/support/helm.ts';
 
 const envoyVersion = '1.40.0';
 
-/** The objects of both ways of the example. */
-const commonFiles = [
+/** Objects of the example with limits of Envoy Gateway. */
+export const exampleFiles = [
   'examples/envoy-gateway/gateway.yaml',
   'examples/kubernetes-gateway/routes.yaml',
   'examples/envoy-gateway/identity.yaml',
+  'examples/envoy-gateway/limits.yaml',
 ];
-/** Files of the first way. */
-export const exampleFiles = [...commonFiles, 'examples/envoy-gateway/limits.yaml'];
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
 
@@ -25,8 +25,10 @@ export type ServicePorts = Readonly<Record<string, number>>;
  * Backends are in the namespace of the policies, because a gateway without a cluster does not find
  * the ReferenceGrants of policies. Windows are years, which do not end during the test.
  */
-function toStandalone(files: readonly string[], ports: ServicePorts, more: readonly unknown[] = []): string {
-  const objects = [...files.flatMap((path) => loadAll(read(path))), ...more];
+function toStandalone(ports: ServicePorts): string {
+  const objects = exampleFiles
+    .flatMap((path) => parseManifests(read(path)))
+    .filter(({ kind }) => kind !== 'AccessPolicy');
   const replacer = (key: string, value: unknown): unknown => {
     if (key === 'unit') return 'Year';
     if (key !== 'backendRefs' || !Array.isArray(value)) return value;
@@ -117,7 +119,7 @@ export function makeEnvoyGatewayCertificates(folder: string): void {
 
 /** Writes the configuration of a gateway without a cluster. */
 export function prepareEnvoyGateway(folder: string, ports: ServicePorts): void {
-  writeStandalone(folder, toStandalone(exampleFiles, ports), standaloneConfig());
+  writeStandalone(folder, toStandalone(ports), standaloneConfig());
 }
 
 /** Writes objects and configuration of a gateway without a cluster, which starts our Envoy. */
@@ -133,19 +135,6 @@ export function writeStandalone(folder: string, objects: string, config: Standal
   const envoy = join(folder, 'data/envoy-versions', envoyVersion, 'bin/envoy');
   mkdirSync(dirname(envoy), { recursive: true });
   symlinkSync(findBinary('envoy'), envoy);
-}
-
-/** Adds the example's policy with CORS to the route, as it is or without `mergeType`. */
-export function addCors(folder: string, ports: ServicePorts, mergeType: 'merged' | 'replacing'): void {
-  // Parsed boundary: our own file.
-  const policy = load(read('examples/envoy-gateway/cors.yaml')) as { readonly spec: { mergeType?: string } };
-  if (mergeType === 'replacing') delete policy.spec.mergeType;
-  writeFileSync(join(folder, 'objects.yaml'), toStandalone(exampleFiles, ports, [policy]));
-}
-
-/** Takes the BackendTrafficPolicy away, and changes ports of Services. */
-export function leaveLimitsToAuthServer(folder: string, ports: ServicePorts): void {
-  writeFileSync(join(folder, 'objects.yaml'), toStandalone(commonFiles, ports));
 }
 
 /** Starts Envoy Gateway, which starts Envoy. */

@@ -1,5 +1,5 @@
-// Runs Envoy Gateway with the objects of examples/envoy-gateway, Envoy, the auth server and the
-// rate limit service, and prints a table. hack/e2e-gateways/run.sh starts it.
+// Runs Envoy Gateway with the limits of examples/envoy-gateway/limits.yaml, Envoy, the auth server
+// and the rate limit service, and prints a table. hack/e2e-gateways/run.sh starts it.
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -12,7 +12,7 @@ import { startPlatform } from './platform.ts';
 
 process.on('SIGINT', () => process.exit(130));
 
-const { cluster, url, auth, parts, addCors, leaveLimitsToAuthServer } = await startPlatform();
+const { cluster, url, auth, parts } = await startPlatform();
 
 const line = (...cells: readonly string[]): void => {
   const widths = [5, 43, 46];
@@ -165,44 +165,11 @@ check(
 check('anonymous, another address', '1x200', await getTimes(1, { ...anonymous, from: second }));
 check('a user at the first address', '1x200', await getTimes(1, { token: pro.token, from: first }));
 
-line('', 'another SecurityPolicy on the route, with CORS');
-const origin = { origin: 'https://app.example.com' };
-for (const { mergeType, deniedPath, noToken } of [
-  { mergeType: 'replacing', deniedPath: 200, noToken: 200 },
-  { mergeType: 'merged', deniedPath: 403, noToken: 401 },
-] as const) {
-  addCors(mergeType);
-  const isInForce = async () => (await get({ path: '/health', from: second })).status === deniedPath;
-  await awaitUntil(isInForce, { what: `${deniedPath} for a denied path` });
-  const name = mergeType === 'merged' ? 'mergeType: StrategicMerge' : 'no mergeType: replaces ours';
-  check(`${name}, denied path`, `1x${deniedPath}`, await getTimes(1, { path: '/health', from: second }));
-  check(`${name}, no token`, `1x${noToken}`, await getTimes(1, { from: second }));
-  const { headers } = await get({ token: pro.token, headers: origin });
-  check(`${name}, CORS`, origin.origin, headers['access-control-allow-origin'] ?? 'none');
-}
-
 await checkRestart('auth server', ['200', '503']);
 await checkRestart('limiter', ['200']);
 await checkRestart('Redis', ['200']);
 // Envoy is a part of it when there is no cluster.
 await checkRestart('Envoy Gateway', ['200', '503', 'no connection']);
-
-line('', 'limits of a RateLimitConfig, by the SecurityPolicy alone');
-await leaveLimitsToAuthServer();
-const limited = async () => (await get({ token: many.token })).headers['ratelimit-limit'] !== undefined;
-await awaitUntil(limited, { what: 'limits of the auth server' });
-check('no token', '1x401', await getTimes(1, {}));
-check('plan free: 10', '10x200 2x429', await getTimes(12, { token: free.token }));
-check('plan free, forged headers', '1x429', await getTimes(1, { token: free.token, headers: forged }));
-check('plan pro: 1000', '15x200', await getTimes(15, { token: pro.token }));
-check('limit of the user: 3', '3x200 1x429', await getTimes(4, { token: own.token }));
-const denied = await get({ token: free.token });
-check('the body of 429', 'over_request_rate_limit', JSON.parse(denied.body).error_code);
-check(
-  'Retry-After of 429',
-  'a year at most',
-  Number(denied.headers['retry-after']) <= 366 * 86_400 ? 'a year at most' : 'other',
-);
 
 if (failed)
   for (const [name, { logs }] of Object.entries(parts)) console.error(`--- ${name}\n${logs().slice(-5_000)}`);
