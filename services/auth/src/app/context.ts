@@ -8,6 +8,7 @@ import type { AdminKeyLimit } from '../limits/wrong-keys.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Mailer } from '../messages/mailer.ts';
 import type { SmsGateway } from '../messages/sms.ts';
+import type { ClientDocuments } from '../oauth/client-documents.ts';
 import type { LeakedPasswords } from '../passwords/leaked-passwords.ts';
 import type { PasswordHasher } from '../passwords/passwords.ts';
 import type { ProviderConnections } from '../providers/connections.ts';
@@ -22,6 +23,7 @@ export interface Context extends BaseContext {
   readonly adminKeyLimit: AdminKeyLimit;
   readonly keys: SigningKeys;
   readonly providers: ProviderConnections;
+  readonly clientDocuments: ClientDocuments;
   /** Verified access tokens. */
   readonly tokens: TokenCache;
   readonly mailer: Pick<Mailer, 'send' | 'sendNothing'>;

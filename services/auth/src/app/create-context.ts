@@ -13,6 +13,7 @@ import { AdminKeyLimit } from '../limits/wrong-keys.ts';
 import { createMailer } from '../messages/mailer.ts';
 import { createSmsGateway } from '../messages/sms.ts';
 import { Metrics } from '../metrics.ts';
+import { ClientDocuments } from '../oauth/client-documents.ts';
 import { LeakedPasswords } from '../passwords/leaked-passwords.ts';
 import { PasswordHasher } from '../passwords/passwords.ts';
 import { ProviderConnections } from '../providers/connections.ts';
@@ -46,7 +47,7 @@ export function createContext(
   const { mailer, mailbox, templates } = createMailer(settings, { metrics, logger, nowMs });
   const background = new Background(logger);
   const explain: Context['explain'] = { current: undefined };
-  const context = {
+  const shared = {
     settings,
     store,
     passwords: new PasswordHasher({ ...settings, cipher, metrics }),
@@ -66,7 +67,8 @@ export function createContext(
     metrics,
     logger,
     nowMs,
-  } satisfies Context;
+  };
+  const context = { ...shared, clientDocuments: new ClientDocuments(shared) } satisfies Context;
   return { context, caches, templates };
 }
 

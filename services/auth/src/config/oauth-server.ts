@@ -16,6 +16,18 @@ export const oauthServerSettings = {
     default: false,
     doc: 'Anyone may register a client at `/oauth/clients/register`, such as MCP clients do. Users still decide what it may do.',
   }),
+  oauthServerAllowDocuments: bool({
+    ...svc('OAUTH_SERVER_ALLOW_CLIENT_ID_METADATA_DOCUMENTS'),
+    group,
+    default: false,
+    doc: 'Clients need no registration: their `client_id` is the https URL of a document with their metadata, which the server fetches. MCP clients do this. Users still decide what they may do.',
+  }),
+  oauthServerDocumentHosts: hostList({
+    ...svc('OAUTH_SERVER_CLIENT_ID_METADATA_HOSTS'),
+    group,
+    default: [],
+    doc: 'Hosts of client ID metadata documents. Unset: any host. Clients of other hosts get no tokens, also if they are known.',
+  }),
   oauthServerAuthorizationPath: text({
     ...svc('OAUTH_SERVER_AUTHORIZATION_PATH'),
     group,
@@ -52,6 +64,6 @@ export const oauthServerSettings = {
     ...svc('OAUTH_SERVER_PRIVATE_HOSTS'),
     group,
     default: [],
-    doc: 'Hosts of a `jwks_uri` of clients that may have a private address, and be reached without TLS. Other ones must have public addresses.',
+    doc: 'Hosts of a `jwks_uri` or metadata document of clients that may have a private address, and be reached without TLS. Other ones must have public addresses.',
   }),
 };

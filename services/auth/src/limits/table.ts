@@ -160,6 +160,9 @@ export const limits = {
   // More than the users of a network need; 0.01 % of all six-digit codes in ten minutes.
   guessable_link: { by: 'network', counts: 'failures', quota: constant(100, 10 * minuteMs) },
 
+  // Documents of OAuth clients that a network makes the server fetch, from hosts of others.
+  client_document: { by: 'network', counts: 'requests', quota: constant(30, 5 * minuteMs) },
+
   // The entries of the audit log for the failed sign-ins of a user, and their events.
   failed_sign_in_entry: { by: 'account', counts: 'failures', quota: constant(20, hourMs) },
 

@@ -7,6 +7,7 @@ import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import type { Authentication, Authorization } from './authorization-store.ts';
 import type { StoredClient } from './client-store.ts';
+import { clientIdentifier } from './find-client.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
 import { makeIdToken } from './id-token.ts';
 import { splitScope } from './scopes.ts';
@@ -44,7 +45,13 @@ export async function grantAuthorizationCode(
   }
   const { id: sessionId, scope, resource } = found;
   const traits = { provider_type: 'oauth_provider_authorization_code', client_id: client.id };
-  const signIn = { user, method, traits, sessionId, client: { id: client.id, scope, resource } };
+  const signIn = {
+    user,
+    method,
+    traits,
+    sessionId,
+    client: { id: client.id, identifier: clientIdentifier(client), scope, resource },
+  };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failure does not spend the code.
   const session = await store.transaction<IssuedSession | undefined>(async (within) => {

@@ -6,6 +6,7 @@ import { issuerUrl, verifyIdToken } from '../keys/jwt.ts';
 import type { NewAuthorization } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { StoredClient } from './client-store.ts';
+import { clientIdentifier } from './find-client.ts';
 import { grantUserScopes, splitScope } from './scopes.ts';
 
 /** Lengths of the columns. */
@@ -155,7 +156,12 @@ function readHint(
   const verified = verifyIdToken(hint, keys);
   if (!verified.ok) throw invalidRequest(`id_token_hint is invalid: ${verified.reason}`);
   const { iss, aud, sub } = verified.claims;
-  if (iss !== issuerUrl(settings) || aud !== client.id || typeof sub !== 'string' || !isUuid(sub))
+  if (
+    iss !== issuerUrl(settings) ||
+    aud !== clientIdentifier(client) ||
+    typeof sub !== 'string' ||
+    !isUuid(sub)
+  )
     throw invalidRequest('id_token_hint is not an ID token of this client');
   return sub;
 }

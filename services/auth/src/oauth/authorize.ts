@@ -1,9 +1,9 @@
-import { isUuid } from '@tollgate/kit/text';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
 import { pageUrl } from '../http/page-url.ts';
+import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import {
   hasHostedPage,
   readAccessRequest,
@@ -14,9 +14,9 @@ import { sendAuthorizationResponse } from './authorization-response.ts';
 import type { AuthorizationStore } from './authorization-store.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import type { StoredClient } from './client-store.ts';
-import type { OAuthContext } from './clients.ts';
+import { type FindClientContext, findClient, isClientRedirect } from './find-client.ts';
 
-export type AuthorizationContext = OAuthContext & {
+export type AuthorizationContext = FindClientContext & {
   readonly store: { readonly authorizations: AuthorizationStore };
 };
 
@@ -46,7 +46,7 @@ async function startAuthorization(
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
   const { settings, random, store, nowMs } = context;
   const parameters = request.method === 'POST' ? (request.form ?? new URLSearchParams()) : queryOf(request);
-  const { client, redirectUri } = await findTarget(context, parameters);
+  const { client, redirectUri } = await findTarget(context, parameters, requestMetadata(request, context));
   const state = readParameter(parameters, 'state') ?? null;
   let target = { redirect_uri: redirectUri, state, response_mode: null as string | null };
   try {
@@ -86,17 +86,18 @@ function queryOf({ url }: FastifyRequest): URLSearchParams {
  * @see RFC 6749 §4.1.2.1, RFC 9700 §4.1.3
  */
 async function findTarget(
-  { store }: AuthorizationContext,
+  context: AuthorizationContext,
   parameters: URLSearchParams,
+  metadata: RequestMetadata,
 ): Promise<{ readonly client: StoredClient; readonly redirectUri: string }> {
   const id = readParameter(parameters, 'client_id');
   const redirectUri = readParameter(parameters, 'redirect_uri');
   if (id === undefined) throw errors.validation_failed({ message: 'client_id is required once' });
   if (redirectUri === undefined) throw errors.validation_failed({ message: 'redirect_uri is required once' });
-  const client = isUuid(id) ? await store.oauthClients.find(id.toLowerCase()) : undefined;
-  if (client === undefined || client.disabled)
+  const client = await findClient(context, id, { metadata });
+  if (client === undefined)
     throw errors.oauth_client_not_found({ httpStatus: 400, message: 'invalid client_id' });
-  if (!client.redirect_uris.includes(redirectUri))
+  if (!isClientRedirect(client, redirectUri))
     throw errors.validation_failed({
       message: 'invalid redirect_uri: it has to be, to the letter, one that is registered for the client',
     });

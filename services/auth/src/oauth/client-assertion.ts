@@ -10,6 +10,7 @@ import { issuerUrl } from '../keys/jwt.ts';
 import { fetchText } from '../outbound/fetch.ts';
 import type { OAuthClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
+import { clientIdentifier } from './find-client.ts';
 
 /** @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2 */
 export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -78,9 +79,10 @@ export class ClientAssertions {
     if (typeof jti !== 'string' || jti === '' || jti.length > maxIdChars) return 'it has no usable jti';
     if (typeof exp !== 'number' || exp > now / 1000 + maxLifetimeSeconds + clockToleranceSeconds)
       return `exp is more than ${maxLifetimeSeconds} s ahead`;
-    const definition = assertionDefinition(client.id, settings);
+    const issuer = clientIdentifier(client);
+    const definition = assertionDefinition(issuer, settings);
     const check = (keys: readonly VerificationKey[]) =>
-      verifyToken(jwt, { definition, issuer: client.id, keys, nowMs: now });
+      verifyToken(jwt, { definition, issuer, keys, nowMs: now });
     const known = await this.#keys(client);
     let verified = check(known);
     if (!verified.ok && verified.isKeyUnknown && client.jwks_uri !== null) {

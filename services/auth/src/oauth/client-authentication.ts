@@ -1,9 +1,9 @@
-import { isUuid } from '@tollgate/kit/text';
 import { OAuthError } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isClientSecret } from '../keys/client-tokens.ts';
 import { assertionType, type ClientAssertions } from './client-assertion.ts';
 import type { AuthMethod, StoredClient } from './client-store.ts';
-import type { OAuthContext } from './clients.ts';
+import { type FindClientContext, findClient } from './find-client.ts';
 
 /** Parameters that identify and authenticate a client. */
 export interface PresentedClient {
@@ -24,7 +24,7 @@ type Credentials =
   | { readonly method: 'private_key_jwt'; readonly id: string; readonly assertion: string }
   | { readonly method: 'none'; readonly id: string };
 
-export type AuthenticationContext = OAuthContext & { readonly clientAssertions: ClientAssertions };
+export type AuthenticationContext = FindClientContext & { readonly clientAssertions: ClientAssertions };
 
 /**
  * Authenticates the client of a request. All failures are the same error, so that ids of clients
@@ -36,13 +36,12 @@ export type AuthenticationContext = OAuthContext & { readonly clientAssertions: 
 export async function authenticateClient(
   context: AuthenticationContext,
   presented: PresentedClient,
+  metadata: RequestMetadata,
 ): Promise<StoredClient> {
   const credentials = readCredentials(presented, context.clientAssertions);
   const usesHeader = credentials.method === 'client_secret_basic';
-  const client = isUuid(credentials.id)
-    ? await context.store.oauthClients.find(credentials.id.toLowerCase())
-    : undefined;
-  if (client === undefined || client.disabled || !(await isAuthentic(context, client, credentials)))
+  const client = await findClient(context, credentials.id, { metadata, allowsExpired: true });
+  if (client === undefined || !(await isAuthentic(context, client, credentials)))
     throw invalidClient({ usesHeader });
   return client;
 }

@@ -57,6 +57,8 @@ export const newClient: Checked = {
   rate_limit: null,
   org_id: null,
   disabled: false,
+  document_url: null,
+  document_expires_at: null,
 };
 
 /**

@@ -2,6 +2,7 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { OAuthError, RetryLaterError } from '../errors.ts';
 import { body, bodyLimits, optionalText } from '../http/api.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
 import type { ClientAssertions } from './client-assertion.ts';
 import { authenticateClient, InvalidClientError } from './client-authentication.ts';
 import { requireOAuthServer } from './client-routes.ts';
@@ -49,16 +50,17 @@ type PresentedMembers = { readonly [Name in keyof typeof clientMembers]?: string
 /** Authenticates the client of a request. @throws OAuthError as `authenticateClient` */
 export function readClient(
   context: EndpointContext,
-  { headers }: FastifyRequest,
+  request: FastifyRequest,
   presented: PresentedMembers,
 ): Promise<StoredClient> {
-  return authenticateClient(context, {
+  const credentials = {
     client_id: presented.client_id,
     client_secret: presented.client_secret,
     client_assertion: presented.client_assertion,
     client_assertion_type: presented.client_assertion_type,
-    authorization: headers.authorization,
-  });
+    authorization: request.headers.authorization,
+  };
+  return authenticateClient(context, credentials, requestMetadata(request, context));
 }
 
 /** Only `resource` may be repeated. @see RFC 6749 §3.2, RFC 8707 §2 */
@@ -88,6 +90,7 @@ const grantErrors: Readonly<Record<string, string>> = {
   refresh_token_already_used: 'invalid_grant',
   session_expired: 'invalid_grant',
   session_not_found: 'invalid_grant',
+  oauth_client_not_found: 'invalid_client',
   user_banned: 'access_denied',
   // A decision of a hook.
   unknown: 'access_denied',

@@ -37,6 +37,10 @@ const settingsRow = {
   rate_limit: jsonOf<JsonObject>().orNull,
   org_id: uuid.orNull,
   disabled: boolean,
+  /** Its `client_id`, which is the URL of its metadata. Null for other clients. */
+  document_url: text.orNull,
+  /** The document has to be fetched again then. */
+  document_expires_at: timestamptz.orNull,
 };
 
 const storedRow = { ...clientRow, ...settingsRow, version: text };
@@ -68,6 +72,7 @@ const p = {
   ...parameters(uuid, 'id'),
   ...parameters(text, 'version', 'secretHash'),
   ...parameters(timestamptz, 'at'),
+  ...parameters(timestamptz.orNull, 'expiresAt'),
   ...parameters(integer, 'limit', 'offset'),
 };
 
@@ -81,7 +86,7 @@ const selectClient = fragment`
     c.client_uri, c.logo_uri, c.created_at, c.updated_at, c.xmin::text as version,
     coalesce(s.token_endpoint_auth_method, c.token_endpoint_auth_method) as token_endpoint_auth_method,
     s.jwks, s.jwks_uri, coalesce(s.scopes, '{}') as scopes, coalesce(s.audiences, '{}') as audiences, s.plan, s.role,
-    s.rate_limit, s.org_id, coalesce(s.disabled, false) as disabled
+    s.rate_limit, s.org_id, coalesce(s.disabled, false) as disabled, s.document_url, s.document_expires_at
   from oauth_clients c left join oauth_client_settings s on s.client_id = c.id`;
 
 const find = statement(storedRow)`${selectClient} where c.id = ${p.id} and c.deleted_at is null`;
@@ -103,9 +108,10 @@ const isCurrent = statement({ is_current: boolean })`
 const insert = statement({})`
   with created as (
     insert into oauth_clients (${columns})
-    select ${columns} from jsonb_populate_record(null::oauth_clients, ${p.client}::jsonb) returning id
+    select ${columns} from jsonb_populate_record(null::oauth_clients, ${p.client}::jsonb)
+    on conflict (id) do nothing returning id
   ), own as (
-    insert into oauth_client_settings (${ownColumns}) ${writtenSettings}
+    insert into oauth_client_settings (${ownColumns}) select w.* from (${writtenSettings}) w, created
   ), audit as (${auditInsert('created')})
   select id from created`;
 
@@ -130,6 +136,9 @@ const update = statement({})`
     select id from updated where (select w.disabled from (${writtenSettings}) w)
   ), ${endAccess('stopped')}, audit as (${auditInsert('updated')})
   select id from updated`;
+
+const touchDocument = statement({})`
+  update oauth_client_settings set document_expires_at = ${p.expiresAt} where client_id = ${p.id}`;
 
 /** Notifies replicas of a change in GoTrue's table. */
 const touchSettings = fragment`insert into oauth_client_settings (client_id, updated_at) select id, ${p.at} from changed
@@ -179,6 +188,7 @@ export class OAuthClientStore {
     };
   }
 
+  /** A client with the same id stays, also one that was deleted. */
   async insert(client: OAuthClient, audit: AuditEntry): Promise<void> {
     await insert.run(this.#sql, { ...toRows(client), audit });
   }
@@ -187,6 +197,11 @@ export class OAuthClientStore {
   async update({ version, ...client }: StoredClient, audit: AuditEntry): Promise<boolean> {
     const { id } = client;
     return this.#notify(id, await update.matches(this.#sql, { ...toRows(client), id, version, audit }));
+  }
+
+  /** Sets the time until which the stored document of a client is used. */
+  async touchDocument(id: string, expiresAt: Date | null): Promise<void> {
+    await touchDocument.run(this.#sql, { id, expiresAt });
   }
 
   /** Returns false if there is no such confidential client. */
@@ -222,9 +237,8 @@ function splitList(text: string): readonly string[] {
 }
 
 function toRows(client: OAuthClient): WrittenClient {
-  const { jwks, jwks_uri, scopes, audiences, plan, role, rate_limit, org_id, disabled, ...shared } = client;
   const { id: client_id, token_endpoint_auth_method: method, updated_at } = client;
-  const own = { jwks, jwks_uri, scopes, audiences, plan, role, rate_limit, org_id, disabled, updated_at };
+  const [own, shared] = [pick(client, settingsRow), pick(client, clientRow)];
   const isOwnMethod = method === 'private_key_jwt';
   return {
     client: {
@@ -234,6 +248,10 @@ function toRows(client: OAuthClient): WrittenClient {
       // GoTrue has no such method, and accepts no secret for an empty digest.
       token_endpoint_auth_method: isOwnMethod ? 'client_secret_basic' : method,
     },
-    settings: { client_id, token_endpoint_auth_method: isOwnMethod ? method : null, ...own },
+    settings: { client_id, token_endpoint_auth_method: isOwnMethod ? method : null, ...own, updated_at },
   };
+}
+
+function pick(client: OAuthClient, columns: object): object {
+  return Object.fromEntries(Object.entries(client).filter(([name]) => Object.hasOwn(columns, name)));
 }

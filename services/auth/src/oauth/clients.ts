@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { AuditAction } from '../audit/actions.ts';
-import { auditEntry } from '../audit/audit-log.ts';
+import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import { describeChanges } from '../audit/changes.ts';
 import { errors } from '../errors.ts';
 import { hashClientSecret } from '../keys/client-tokens.ts';
@@ -76,9 +76,7 @@ export async function updateClient(
   const updated_at = new Date(request.metadata.nowMs);
   const client = { ...applyInput(before, input, context.settings), updated_at };
   await checkMore(context, client);
-  const [old, now] = [toClientJson(before), toClientJson(client)];
-  const traits = describeChanges(changed.map((name) => ({ name, before: old[name], after: now[name] })));
-  const audit = clientAudit('oauth_client_updated', client, request, traits);
+  const audit = clientAudit('oauth_client_updated', client, request, describeUpdate(before, client, changed));
   if (!(await context.store.oauthClients.update(client, audit))) throw errors.conflict();
   return client;
 }
@@ -149,7 +147,23 @@ async function findKeysUriProblem(uri: string, privateHosts: readonly string[]):
   return findUrlProblem(uri, privateHosts);
 }
 
-function clientAudit(
+/** The members that differ, for the audit log. */
+export function describeUpdate(
+  before: OAuthClient,
+  after: OAuthClient,
+  names?: readonly string[],
+): ReturnType<typeof describeChanges> {
+  const [old, now] = [toClientJson(before), toClientJson(after)];
+  const compared = names ?? Object.keys({ ...old, ...now });
+  return describeChanges(compared.map((name) => ({ name, before: old[name], after: now[name] })));
+}
+
+/** Who registers a client that needs no administrator. */
+export const anyone: AuditActor = {
+  ...{ kind: 'unauthenticated', id: '', email: '', phone: '', userMetadata: {} },
+};
+
+export function clientAudit(
   action: AuditAction,
   { id, client_name: name }: Pick<OAuthClient, 'id' | 'client_name'>,
   { actor, metadata }: AdminRequest,
@@ -174,6 +188,7 @@ export function toClientJson(client: OAuthClient, secret?: string): JsonObject {
     limit: client.rate_limit,
     org_id: client.org_id,
     disabled: client.disabled,
+    document_url: client.document_url,
   };
   const isSet = ([, value]: readonly [string, unknown]): boolean =>
     value !== null && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0);

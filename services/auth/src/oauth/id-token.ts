@@ -5,10 +5,11 @@ import type { User } from '../users/user.ts';
 import type { Authentication } from './authorization-store.ts';
 import type { OAuthClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
+import { clientIdentifier } from './find-client.ts';
 
 interface IdTokenRequest {
   readonly user: User;
-  readonly client: Pick<OAuthClient, 'id'>;
+  readonly client: Pick<OAuthClient, 'id' | 'document_url'>;
   /** The session of the client. */
   readonly sessionId: string;
   readonly accessToken: string;
@@ -34,7 +35,7 @@ export function makeIdToken(
   const claims = {
     iss: issuerUrl(settings),
     ...userClaims(user, scopes),
-    aud: client.id,
+    aud: clientIdentifier(client),
     iat: issuedAt,
     exp: issuedAt + Math.floor(settings.jwtExpMs / 1000),
     ...(authentication && authenticationClaims(authentication)),

@@ -4,6 +4,7 @@ import type { Api } from '../http/api.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
 import { clientEndpoint, type EndpointContext, presentedTokenBody, readClient } from './client-request.ts';
 import type { StoredClient } from './client-store.ts';
+import { clientIdentifier } from './find-client.ts';
 import { findToken, type PresentedToken } from './presented-token.ts';
 
 /** Claims of an access token that the response has. */
@@ -32,7 +33,10 @@ export function addIntrospectionRoute(api: Api, context: EndpointContext): void 
 function mayRead(client: StoredClient, token: PresentedToken): boolean {
   if (token.kind === 'refresh') return true;
   const { client_id: owner, aud } = token.claims;
-  return owner === client.id || audiencesOf({ aud }).some((audience) => client.audiences.includes(audience));
+  return (
+    owner === clientIdentifier(client) ||
+    audiencesOf({ aud }).some((audience) => client.audiences.includes(audience))
+  );
 }
 
 function audiencesOf({ aud }: Pick<JwtClaims, 'aud'>): readonly string[] {
@@ -45,7 +49,7 @@ function describe(token: PresentedToken): JsonObject {
     return {
       active: true,
       sub: user.id,
-      client_id: session.client?.id ?? '',
+      client_id: session.client?.identifier ?? '',
       scope: session.client?.scope ?? '',
     };
   }

@@ -34,6 +34,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       ...(settings.oauthServerAllowDynamicRegistration && {
         registration_endpoint: `${base}/oauth/clients/register`,
       }),
+      client_id_metadata_document_supported: settings.oauthServerAllowDocuments,
       userinfo_endpoint: `${base}/oauth/userinfo`,
       revocation_endpoint: `${base}/oauth/revoke`,
       introspection_endpoint: `${base}/oauth/introspect`,

@@ -1,18 +1,15 @@
 import { isAppError } from '@tollgate/kit/errors';
-import type { AuditActor } from '../audit/audit-log.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { registeredMembers, requireOAuthServer } from './client-routes.ts';
-import { createClient, type OAuthContext, toClientJson } from './clients.ts';
+import { anyone, createClient, type OAuthContext, toClientJson } from './clients.ts';
 
 /** Other members of RFC 7591 are ignored, as §2 requires of unknown ones. */
 const registrationBody = body(registeredMembers);
 
 const userGrants: readonly string[] = ['authorization_code', 'refresh_token'];
 const userMethods: readonly string[] = ['client_secret_basic', 'client_secret_post', 'none'];
-
-const anyone: AuditActor = { kind: 'unauthenticated', id: '', email: '', phone: '', userMetadata: {} };
 
 /**
  * `/oauth/clients/register`: clients register themselves, if allowed.

@@ -1,6 +1,6 @@
 import { lookup as lookUpName } from 'node:dns';
 import { lookup } from 'node:dns/promises';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 import { Readable } from 'node:stream';
@@ -99,6 +99,14 @@ class FetchRejected extends Error {
  * @throws FetchRejected, or an error of the network.
  */
 export async function fetchText(url: URL, options: FetchTextOptions): Promise<string> {
+  return (await fetchResponse(url, options)).text;
+}
+
+/** Fetches a text as {@link fetchText} does, and returns the headers, too. */
+export async function fetchResponse(
+  url: URL,
+  options: FetchTextOptions,
+): Promise<{ readonly text: string; readonly headers: IncomingHttpHeaders }> {
   const signal = AbortSignal.timeout(options.timeoutMs);
   const { maxRedirects = 3, requiresHttps = false } = options;
   let at = url;
@@ -106,7 +114,8 @@ export async function fetchText(url: URL, options: FetchTextOptions): Promise<st
     if (requiresHttps) rejectPlaintext(at, options.privateHosts);
     const response = await send(at, options, { signal });
     const location = getRedirect(response);
-    if (location === undefined) return readText(response, options.maxBytes);
+    if (location === undefined)
+      return { text: await readText(response, options.maxBytes), headers: response.headers };
     response.destroy();
     at = new URL(location, at);
   }

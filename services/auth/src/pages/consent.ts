@@ -100,7 +100,9 @@ async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {
 <p>${texts.consentText(client.client_name ?? place, account)}</p>
 <ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, texts)}</li>`)}</ul>
 ${authorization.resource !== null && html`<p>${texts.consentResource(authorization.resource)}</p>`}
+${client.document_url !== null && html`<p>${texts.consentIdentity(new URL(client.document_url).host)}</p>`}
 <p class="hint">${texts.consentReturn(place)}</p>
+${protocol === 'http:' && html`<p class="hint">${texts.consentDevice}</p>`}
 ${form(visit, {
   action,
   content: html`<button name="action" value="approve">${texts.allow}</button>

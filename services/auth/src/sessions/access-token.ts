@@ -87,7 +87,7 @@ function accessTokenClaims(
     amr: session.methods.map(({ method, at }) => ({ method, timestamp: Math.floor(at.getTime() / 1000) })),
     session_id: session.id,
     is_anonymous: user.isAnonymous,
-    ...(session.client && { client_id: session.client.id, scope: session.client.scope }),
+    ...(session.client && { client_id: session.client.identifier, scope: session.client.scope }),
     ...(settings.organizationsEnabled && organizationClaims(session)),
   };
 }

@@ -40,7 +40,9 @@ export const sessionColumns = raw(`
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
   s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
-  (select json_build_object('id', r.s ->> 'oauth_client_id', 'scope', coalesce(r.s ->> 'scopes', ''),
+  (select json_build_object('id', r.s ->> 'oauth_client_id',
+      'identifier', coalesce((select document_url from oauth_client_settings where client_id = (r.s ->> 'oauth_client_id')::uuid),
+        r.s ->> 'oauth_client_id'), 'scope', coalesce(r.s ->> 'scopes', ''),
       'resource', (select resource from session_resources where session_id = s.id))
     from (select to_jsonb(s) as s) r where r.s ->> 'oauth_client_id' is not null) as session_client,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
@@ -289,6 +291,8 @@ export interface ActiveOrganization {
 /** The OAuth client that a user has given access. */
 export interface SessionClient {
   readonly id: string;
+  /** Its `client_id`: the id, or the URL of its metadata document. */
+  readonly identifier: string;
   /** Separated by spaces. */
   readonly scope: string;
   /** The audience of its access tokens; null for that of the user. */

@@ -11,6 +11,7 @@ import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Limiter } from '../../src/limits/limiter.ts';
 import { AdminKeyLimit } from '../../src/limits/wrong-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
+import { ClientDocuments } from '../../src/oauth/client-documents.ts';
 import { LeakedPasswords } from '../../src/passwords/leaked-passwords.ts';
 import { PasswordHasher } from '../../src/passwords/passwords.ts';
 import { ProviderConnections } from '../../src/providers/connections.ts';
@@ -81,7 +82,7 @@ export async function countingServices(
   const parsed = parseSigningKeys(settings);
   if (!parsed.ok) throw new Error(parsed.expected);
   const metrics = new Metrics();
-  const services: Context = {
+  const services: Omit<Context, 'clientDocuments'> = {
     nowMs: Date.now,
     metrics,
     logger,
@@ -119,7 +120,7 @@ export async function countingServices(
     sms: { channels: ['sms'], send: () => Promise.resolve({ messageId: 'id' }) },
   };
   return {
-    services,
+    services: { ...services, clientDocuments: new ClientDocuments(services) } satisfies Context,
     /** The operations of an action, and its result or error. */
     async during(
       action: () => Promise<unknown>,

@@ -1,9 +1,13 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js';
 
-/** Keeps the registration of an MCP client, its tokens, and where it would send the browser. */
+/**
+ * Keeps the registration of an MCP client, its tokens, and where it would send the browser.
+ * With the URL of its metadata, the client does not register.
+ */
 export function createOAuthProvider(
   redirectUrl: string,
+  clientMetadataUrl?: string,
 ): Omit<OAuthClientProvider, 'tokens'> & { authorizationUrl(): URL; tokens(): OAuthTokens | undefined } {
   let information: OAuthClientInformationMixed | undefined;
   let tokens: OAuthTokens | undefined;
@@ -11,6 +15,7 @@ export function createOAuthProvider(
   let authorizationUrl: URL | undefined;
   return {
     redirectUrl,
+    ...(clientMetadataUrl !== undefined && { clientMetadataUrl }),
     clientMetadata: {
       client_name: 'assistant',
       redirect_uris: [redirectUrl],

@@ -1,5 +1,6 @@
 // The official MCP client reaches the official MCP server behind Envoy with nothing but its URL.
 import { createServer } from 'node:http';
+import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -9,8 +10,9 @@ import t, { type Test } from 'tap';
 import { signUp } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 import { Browser } from '../helpers/browser.ts';
+import { documentClients, startDocumentServer } from '../helpers/client-documents.ts';
 import { createOAuthProvider } from '../helpers/mcp-client.ts';
-import { oauthServer, redirectParameter } from '../helpers/oauth-clients.ts';
+import { redirectParameter } from '../helpers/oauth-clients.ts';
 import { startPlatform } from '../helpers/policy-platform.ts';
 
 const apiUrl = 'http://localhost:9999';
@@ -53,7 +55,7 @@ async function startMcpServer(t: Test): Promise<number> {
 
 async function startProtected(t: Test) {
   const { folder, server } = await startPlatform(t, policy('https://not-yet.example'), {
-    ...oauthServer,
+    ...documentClients,
     OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
     PAGES_ENABLED: 'true',
   });
@@ -70,13 +72,14 @@ function metadataUrl(url: string): string {
   return url.replace('/mcp', '/.well-known/oauth-protected-resource/mcp');
 }
 
+const { server, url } = await startProtected(t);
+
 t.test('a client that knows the URL only gets access for its resource', async (t) => {
-  const { server, url } = await startProtected(t);
   const { userId, accessToken } = await signUp(server);
   /** The name of the auth server is resolved to the test server. */
   const resolve: typeof fetch = (input, init) => fetch(String(input).replace(apiUrl, server.url), init);
-  const provider = createOAuthProvider(callback);
-  const connect = async () => {
+  const documents = await startDocumentServer(t);
+  const connect = async (provider: OAuthClientProvider) => {
     const transport = new StreamableHTTPClientTransport(new URL(url), {
       authProvider: provider,
       fetch: resolve,
@@ -85,24 +88,35 @@ t.test('a client that knows the URL only gets access for its resource', async (t
     t.teardown(() => client.close());
     return { transport, client, connected: client.connect(transport as Parameters<Client['connect']>[0]) };
   };
-  const first = await connect();
-  await t.rejects(first.connected, { name: 'Error', message: 'Unauthorized' });
-  const authorization = provider.authorizationUrl();
-  t.equal(authorization.searchParams.get('resource'), url);
-  t.equal(authorization.searchParams.get('scope'), 'email', 'the scopes of the challenge');
-
   const browser = new Browser({ [apiUrl]: server.url });
   await browser.submit(`${apiUrl}/pages/sign-in`, ada);
-  const page = (await browser.open(authorization.href)).headers.get('location') ?? '';
-  const shown = await (await browser.open(page)).text();
-  for (const part of ['assistant', 'localhost']) t.match(shown, part);
-  const approved = await browser.submit(page, { action: 'approve' }, { target: 'consent' });
-  await first.transport.finishAuth(redirectParameter(approved.headers.get('location'), 'code'));
-
-  const second = await connect();
-  await second.connected;
-  const result = await second.client.callTool({ name: 'greet' });
-  t.match(result, { content: [{ text: `Hello ${userId}` }] });
+  /** Signs the user in, and returns a client that calls tools. */
+  const signIn = async (provider: ReturnType<typeof createOAuthProvider>, publisher: string) => {
+    const first = await connect(provider);
+    await t.rejects(first.connected, { name: 'Error', message: 'Unauthorized' });
+    const authorization = provider.authorizationUrl();
+    t.equal(authorization.searchParams.get('resource'), url);
+    t.equal(authorization.searchParams.get('scope'), 'email', 'the scopes of the challenge');
+    const page = (await browser.open(authorization.href)).headers.get('location') ?? '';
+    const shown = await (await browser.open(page)).text();
+    for (const part of ['assistant', 'You return to localhost', publisher]) t.match(shown, part);
+    const approved = await browser.submit(page, { action: 'approve' }, { target: 'consent' });
+    await first.transport.finishAuth(redirectParameter(approved.headers.get('location'), 'code'));
+    const second = await connect(provider);
+    await second.connected;
+    const result = await second.client.callTool({ name: 'greet' });
+    t.match(result, { content: [{ text: `Hello ${userId}` }] });
+    return second.client;
+  };
+  const documentUrl = documents.publish('/client.json', {
+    client_name: 'assistant',
+    redirect_uris: [callback],
+  });
+  const published = createOAuthProvider(callback, documentUrl);
+  await signIn(published, `identified by ${new URL(documents.base).host}`);
+  t.match(await published.clientInformation(), { client_id: documentUrl });
+  const provider = createOAuthProvider(callback);
+  const client = await signIn(provider, 'on this device');
 
   const call = (token: string, path = ''): Promise<Response> =>
     fetch(`${url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });
@@ -121,11 +135,10 @@ t.test('a client that knows the URL only gets access for its resource', async (t
   const statuses = new Set<number>();
   for (let sent = 0; sent < requestsOfClient; sent++) statuses.add((await call(token)).status);
   t.ok(statuses.has(429), 'the limit of user and client');
-  await t.rejects(second.client.callTool({ name: 'greet' }), { code: 429 });
+  await t.rejects(client.callTool({ name: 'greet' }), { code: 429 });
 });
 
 t.test('the metadata of the resource is public, and its path is not open otherwise', async (t) => {
-  const { url } = await startProtected(t);
   const shown = await fetch(metadataUrl(url));
   t.equal(shown.headers.get('content-type'), 'application/json');
   t.equal(shown.headers.get('access-control-allow-origin'), '*');

@@ -151,6 +151,9 @@ export const de: PageTexts = {
   consentText: (client: string, account: string) => `${client} bittet um Zugriff auf Ihr Konto ${account}:`,
   consentResource: (resource: string) => `Der Zugriff gilt für ${resource}.`,
   consentReturn: (place: string) => `Sie kehren zu ${place} zurück.`,
+  consentIdentity: (host: string) => `Die Anwendung weist sich durch ${host} aus.`,
+  consentDevice:
+    'Sie kehren zu einer Anwendung auf diesem Gerät zurück. Fahren Sie nur fort, wenn Sie die Anmeldung selbst begonnen haben.',
   allow: 'Erlauben',
   deny: 'Ablehnen',
   scopes: {
