@@ -4,7 +4,8 @@ import { type CompiledPolicy, createInvalidPolicy } from '../src/compile/compile
 import { PolicyTable } from '../src/compile/policy-table.ts';
 import { compileRoute } from '../src/compile/routes.ts';
 import type { RequestAttributes } from '../src/match/request-match.ts';
-import { RouteIndex, type RouteReference } from '../src/match/route-index.ts';
+import type { RouteReference } from '../src/match/route.ts';
+import { RouteIndex } from '../src/match/route-index.ts';
 import { compileValid } from './helpers/policies.ts';
 import { segmentsOf, toRequest } from './helpers/routes.ts';
 

@@ -1,9 +1,9 @@
-import { runSteps } from '@tollgate/kit/time';
-import { everyPath } from '../match/path-pattern.ts';
-import { compileMatch, type RequestAttributes } from '../match/request-match.ts';
+import { compareText } from '@tollgate/kit/text';
+import { HostMap, normalizeHost } from '../match/hosts.ts';
+import type { RequestAttributes } from '../match/request-match.ts';
 import type { PathSegments } from '../match/request-path.ts';
-import { type RouteHit, RouteIndex, type RouteReference } from '../match/route-index.ts';
-import { RouteTable } from '../match/route-table.ts';
+import type { RouteHit, RouteReference } from '../match/route.ts';
+import { RouteIndex } from '../match/route-index.ts';
 import { type CompiledPolicy, createInvalidPolicy } from './compile.ts';
 
 /** A policy that was compiled, and what decides between policies for the same host. */
@@ -43,7 +43,7 @@ interface Outcome {
 export class PolicyTable {
   /** Names of headers that policies compare or count by, in lower case. */
   readonly headers: ReadonlySet<string>;
-  readonly #hosts: RouteTable<CompiledPolicy>;
+  readonly #hosts: HostMap<NamedPolicy>;
   readonly #byName: ReadonlyMap<string, CompiledPolicy>;
   readonly #routes: RouteIndex;
   /**
@@ -54,21 +54,20 @@ export class PolicyTable {
   /** Filled as requests come. */
   readonly #outcomes = new Map<RouteHit, Outcome>();
 
-  constructor(policies: readonly NamedPolicy[], routes: RouteIndex = runSteps(RouteIndex.build([]))) {
-    const every = compileMatch({ path: everyPath });
-    const matches = every.ok ? [every.match] : [];
-    this.headers = new Set([...routes.headers, ...policies.flatMap(({ policy }) => policy.headers)]);
-    this.#byName = new Map(policies.map(({ name, policy }) => [name, policy]));
+  constructor(policies: readonly NamedPolicy[], routes: RouteIndex = RouteIndex.empty) {
+    const headers = new Set(routes.headers);
+    const byName = new Map<string, CompiledPolicy>();
+    let hasPolicyForRoutes = false;
+    for (const { name, policy, isForRoutes } of policies) {
+      for (const header of policy.headers) headers.add(header);
+      byName.set(name, policy);
+      hasPolicyForRoutes ||= isForRoutes === true;
+    }
+    this.headers = headers;
+    this.#byName = byName;
     this.#routes = routes;
-    this.hasRoutes = routes.size > 0 || policies.some(({ isForRoutes }) => isForRoutes === true);
-    this.#hosts = new RouteTable(
-      policies.map(({ name, createdMs, hosts, policy }) => ({
-        hosts,
-        matches,
-        route: { name, createdMs },
-        value: policy,
-      })),
-    );
+    this.hasRoutes = routes.size > 0 || hasPolicyForRoutes;
+    this.#hosts = findOwners(policies);
   }
 
   /** A policy by its `namespace/name`. */
@@ -87,7 +86,7 @@ export class PolicyTable {
     path: PathSegments | undefined,
     fallback: CompiledPolicy,
   ): PolicySearch | undefined {
-    if (!this.hasRoutes) return { policies: [this.#hosts.find(request, rootPath) ?? fallback], hits: noHits };
+    if (!this.hasRoutes) return { policies: [this.#findByHost(request) ?? fallback], hits: noHits };
     const { route } = request;
     const at = path ?? rootPath;
     const hits =
@@ -104,7 +103,7 @@ export class PolicyTable {
     const isExact = request.route !== undefined;
     const outcome = first && hits.length === 1 ? this.#outcomeOf(first) : undefined;
     if (isExact && outcome?.main !== undefined) return outcome.policies;
-    const ofHost = this.#hosts.find(request, rootPath);
+    const ofHost = this.#findByHost(request);
     if (first === undefined) return [ofHost ?? fallback];
     if (outcome?.main !== undefined && ofHost === undefined) return outcome.policies;
     const all = new Set<CompiledPolicy>();
@@ -116,6 +115,10 @@ export class PolicyTable {
     // Without the word of a gateway, the request may as well be for what has no objects of routes.
     if (!isExact && ofHost !== undefined) all.add(ofHost);
     return [...all];
+  }
+
+  #findByHost({ host }: RequestAttributes): CompiledPolicy | undefined {
+    return this.#hosts.find(normalizeHost(host))?.policy;
   }
 
   #outcomeOf(hit: RouteHit): Outcome {
@@ -140,6 +143,20 @@ export class PolicyTable {
   #named(name: string): CompiledPolicy {
     return this.#byName.get(name) ?? createInvalidPolicy(name);
   }
+}
+
+function findOwners(policies: readonly NamedPolicy[]): HostMap<NamedPolicy> {
+  const owners = new HostMap<NamedPolicy>();
+  for (const policy of policies)
+    for (const host of policy.hosts) {
+      const owner = owners.get(host);
+      if (owner === undefined || isOlder(policy, owner)) owners.set(host, policy);
+    }
+  return owners;
+}
+
+function isOlder(one: NamedPolicy, other: NamedPolicy): boolean {
+  return (one.createdMs - other.createdMs || compareText(one.name, other.name)) < 0;
 }
 
 const noHits: readonly RouteHit[] = [];

@@ -2,7 +2,7 @@ import { isMapping, startReading } from '@tollgate/rules/resource-fields';
 import { matchFields } from '../definition/fields.ts';
 import { normalizeHost } from '../match/hosts.ts';
 import type { RequestMatch } from '../match/request-match.ts';
-import type { Route, RouteRule } from '../match/route-index.ts';
+import type { Route, RouteRule } from '../match/route.ts';
 import { compileRouteMatch, coveringMatch } from '../match/route-match.ts';
 import { readPart } from '../read/read-part.ts';
 

@@ -1,15 +1,37 @@
 /** Host names with values: exact ones, and wildcards such as `*.example.com`. */
 export class HostMap<Value> {
-  readonly #exact = new Map<string, Value>();
+  readonly #exact: Map<string, Value>;
   /** By the suffix after the `*`: `.example.com`. */
-  readonly #wildcards = new Map<string, Value>();
+  readonly #wildcards: Map<string, Value>;
   #every: Value | undefined;
+
+  /** A copy of `other`, or an empty map. */
+  constructor(other?: HostMap<Value>) {
+    this.#exact = new Map(other === undefined ? [] : other.#exact);
+    this.#wildcards = new Map(other === undefined ? [] : other.#wildcards);
+    this.#every = other === undefined ? undefined : other.#every;
+  }
 
   /** @param host in the form of `normalizeHost`, or a wildcard, or `*` */
   set(host: string, value: Value): void {
     if (host === '*') this.#every = value;
     else if (host.startsWith('*.')) this.#wildcards.set(host.slice(1), value);
     else this.#exact.set(host, value);
+  }
+
+  delete(host: string): void {
+    if (host === '*') this.#every = undefined;
+    else if (host.startsWith('*.')) this.#wildcards.delete(host.slice(1));
+    else this.#exact.delete(host);
+  }
+
+  /** Whether both have the same values for the same hosts. */
+  equals(other: HostMap<Value>): boolean {
+    return (
+      this.#every === other.#every &&
+      isSameMap(this.#wildcards, other.#wildcards) &&
+      isSameMap(this.#exact, other.#exact)
+    );
   }
 
   /** The value of that host or wildcard itself. */
@@ -31,6 +53,12 @@ export class HostMap<Value> {
     }
     return this.#every;
   }
+}
+
+function isSameMap<Value>(one: ReadonlyMap<string, Value>, other: ReadonlyMap<string, Value>): boolean {
+  if (one.size !== other.size) return false;
+  for (const [key, value] of one) if (other.get(key) !== value) return false;
+  return true;
 }
 
 const usualHost = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;

@@ -9,18 +9,37 @@ export interface PathEntry<Request, Value> {
   readonly value: Value;
 }
 
-/** Patterns that end at a node, by their position in the list. */
+/** Patterns that end at a node, by their position in the list. Most nodes have few of the parts. */
 interface Node {
-  readonly children: Map<string, Node>;
+  children: Map<string, Node> | undefined;
   /** Child for any one segment. */
   anySegment: Node | undefined;
   /** Patterns for exactly this path. */
-  readonly exact: number[];
+  exact: number[] | undefined;
   /** Patterns for this path and everything below. */
-  readonly prefixes: number[];
+  prefixes: number[] | undefined;
 }
 
-const createNode = (): Node => ({ children: new Map(), anySegment: undefined, exact: [], prefixes: [] });
+const createNode = (): Node => ({
+  children: undefined,
+  anySegment: undefined,
+  exact: undefined,
+  prefixes: undefined,
+});
+
+const noPositions: readonly number[] = [];
+
+/** The child for a segment, which is undefined for any one. */
+function addChild(node: Node, segment: string | undefined): Node {
+  if (segment === undefined) {
+    node.anySegment ??= createNode();
+    return node.anySegment;
+  }
+  node.children ??= new Map();
+  const child = node.children.get(segment) ?? createNode();
+  node.children.set(segment, child);
+  return child;
+}
 
 /**
  * Finds the first pattern of a list that a request matches. A tree of segments finds the few
@@ -60,16 +79,11 @@ export class PathIndex<Request, Value> {
       return;
     }
     let node = (pattern.ignoreCase ? this.#folded : undefined) ?? this.#root;
-    for (const segment of pattern.segments) {
-      let child = segment === undefined ? node.anySegment : node.children.get(segment);
-      if (child === undefined) {
-        child = createNode();
-        if (segment === undefined) node.anySegment = child;
-        else node.children.set(segment, child);
-      }
-      node = child;
-    }
-    (pattern.isPrefix ? node.prefixes : node.exact).push(index);
+    for (const segment of pattern.segments) node = addChild(node, segment);
+    const key = pattern.isPrefix ? 'prefixes' : 'exact';
+    const known = node[key];
+    if (known === undefined) node[key] = [index];
+    else known.push(index);
   }
 
   /** Visits the nodes of the path: `depth` segments lead to this one. */
@@ -80,13 +94,13 @@ export class PathIndex<Request, Value> {
       this.#tryPatterns(node.exact, search);
       return;
     }
-    const child = node.children.get(segments[depth] ?? '');
+    const child = node.children?.get(segments[depth] ?? '');
     if (child !== undefined) this.#search(child, search, depth + 1);
     if (node.anySegment !== undefined) this.#search(node.anySegment, search, depth + 1);
   }
 
-  #tryPatterns(positions: readonly number[], search: Search<Request>): void {
-    for (const position of positions) {
+  #tryPatterns(positions: readonly number[] | undefined, search: Search<Request>): void {
+    for (const position of positions ?? noPositions) {
       if (position >= search.best) return;
       const { pattern, condition } = this.#entries[position] ?? {};
       const slash = pattern?.type === 'segments' ? pattern.trailingSlash : undefined;

@@ -31,7 +31,7 @@ const orders = {
 
 export type RouteOrder = keyof typeof orders;
 
-export const routeOrders: readonly RouteOrder[] = ['gateway-api', 'envoy-gateway', 'istio'];
+export const routeOrders: readonly [RouteOrder, ...RouteOrder[]] = ['gateway-api', 'envoy-gateway', 'istio'];
 
 const pathTypes = { Exact: 2, RegularExpression: 1, PathPrefix: 0 } as const;
 const pathTypesOfIstio = { Exact: 2, RegularExpression: 0, PathPrefix: 1 } as const;

@@ -1,65 +1,8 @@
 import { runSteps, type Steps } from '@tollgate/kit/time';
-import { HostMap, normalizeHost } from './hosts.ts';
-import type { CompiledMatch, RequestAttributes } from './request-match.ts';
+import { GatewayTables } from './gateway-tables.ts';
+import type { RequestAttributes } from './request-match.ts';
 import type { PathSegments } from './request-path.ts';
-import { createTables, type RouteEntry, type RouteTable } from './route-table.ts';
-
-/** A rule of a route at some gateways, with the policies that hold there. */
-export interface RouteRule {
-  /** Empty if the rule has no name. */
-  readonly sectionName: string;
-  /** Hosts and wildcards in lower case; `*` for every host. */
-  readonly hosts: readonly string[];
-  /** Any of them; one that could not be compiled is `uncertain`. */
-  readonly matches: readonly RouteMatch[];
-  /** `namespace/name` of the policy that applies; empty if there is none. */
-  readonly policy: string;
-  /** Names of policies whose overrides hold in addition. */
-  readonly overrides: readonly string[];
-  /** Gateways, each with a port, and with a listener if that has TLS, that have this rule. */
-  readonly gateways: readonly string[];
-}
-
-interface RouteMatch {
-  readonly match: CompiledMatch;
-  /** It is unknown which requests match: what no more specific match takes is denied. */
-  readonly uncertain: boolean;
-  /** Names of headers that it compares, in lower case. */
-  readonly headers: readonly string[];
-}
-
-/** An HTTPRoute or a GRPCRoute; or a Gateway, whose rules are its listeners. */
-export interface Route {
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly createdMs: number;
-  readonly rules: readonly RouteRule[];
-}
-
-/** The route that a gateway has matched. */
-export interface RouteReference {
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-  /** Name of the rule; empty if it has none. */
-  readonly sectionName: string;
-}
-
-/** The rule of a route that takes a request. */
-export interface RouteHit {
-  readonly route: Route;
-  readonly rule: RouteRule;
-  readonly uncertain: boolean;
-}
-
-/** The routes of a Gateway at a port, and its listeners. */
-interface Gateway {
-  /** One for each order of matches. */
-  readonly tables: readonly RouteTable<RouteHit>[];
-  /** They take requests that no route takes. */
-  readonly listeners: HostMap<RouteHit>;
-}
+import type { Route, RouteHit, RouteReference } from './route.ts';
 
 /** Rules of a route that have the same name, or none. */
 interface Section {
@@ -67,45 +10,78 @@ interface Section {
   /** Whether all of them have the same policies. */
   readonly isUniform: boolean;
   /** Built when a request needs them. */
-  gateways: readonly Gateway[] | undefined;
+  gateways: GatewayTables | undefined;
 }
 
-/** Sections by route, then by the name of the rule. */
-type Sections = ReadonlyMap<string, ReadonlyMap<string, Section>>;
+/** The parts of a route that do not depend on other routes. */
+interface IndexedRoute {
+  readonly route: Route;
+  /** One for each rule. */
+  readonly hits: readonly RouteHit[];
+  /** Sections by the name of the rule. Built when a gateway says that it has matched the route. */
+  sections: ReadonlyMap<string, Section> | undefined;
+  /** Names of headers that matches compare, in lower case. */
+  readonly headers: readonly string[];
+}
+
+interface Contents {
+  readonly routes: ReadonlyMap<Route, IndexedRoute>;
+  /** By kind, namespace and name. */
+  readonly byReference: ReadonlyMap<string, IndexedRoute>;
+  readonly gateways: GatewayTables;
+}
 
 /** All routes of Gateway API. */
 export class RouteIndex {
-  readonly size: number;
+  static readonly empty: RouteIndex = new RouteIndex({
+    ...{ routes: new Map(), byReference: new Map(), gateways: GatewayTables.empty },
+  });
   /** Names of headers that matches compare, in lower case. */
   readonly headers: ReadonlySet<string>;
-  readonly #gateways: readonly Gateway[];
-  readonly #sections: Sections;
+  readonly #contents: Contents;
 
-  private constructor(routes: readonly Route[], gateways: readonly Gateway[], sections: Sections) {
-    this.size = routes.length;
-    const matches = routes.flatMap(({ rules }) => rules.flatMap((rule) => rule.matches));
-    this.headers = new Set(matches.flatMap(({ headers }) => headers));
-    this.#gateways = gateways;
-    this.#sections = sections;
+  private constructor(contents: Contents) {
+    this.#contents = contents;
+    const headers = new Set<string>();
+    for (const route of contents.routes.values()) for (const name of route.headers) headers.add(name);
+    this.headers = headers;
   }
 
-  static *build(routes: readonly Route[]): Steps<RouteIndex> {
-    const hits = routes.flatMap(toHits);
-    yield;
-    const sections = new Map<string, Map<string, Section>>();
-    for (const [key, own] of Map.groupBy(hits, ({ route }) => keyOf(route))) {
-      sections.set(key, createSections(own));
-      yield;
-    }
-    return new RouteIndex(routes, yield* createGateways(hits), sections);
+  get size(): number {
+    return this.#contents.routes.size;
   }
 
   /**
-   * The rules that take a request by host and match: one at each gateway, because it is not known
-   * at which of them the request arrived, and for each order in which gateways compare matches.
+   * Indexes routes. What `before` has of the same routes is shared, so that it takes as long as
+   * there are changes. Returns `before` if there are none.
    */
+  static *build(list: Iterable<Route>, before: RouteIndex = RouteIndex.empty): Steps<RouteIndex> {
+    const known = before.#contents;
+    const routes = new Map<Route, IndexedRoute>();
+    const added: IndexedRoute[] = [];
+    for (const route of list) {
+      const indexed = known.routes.get(route) ?? indexRoute(route);
+      if (!known.routes.has(route)) added.push(indexed);
+      routes.set(route, indexed);
+      yield;
+    }
+    if (added.length === 0 && routes.size === known.routes.size) return before;
+    const byReference = new Map(known.byReference);
+    const removed = new Set<RouteHit>();
+    for (const [route, { hits }] of known.routes) {
+      if (routes.has(route)) continue;
+      byReference.delete(keyOf(route));
+      for (const hit of hits) removed.add(hit);
+    }
+    for (const indexed of added) byReference.set(keyOf(indexed.route), indexed);
+    const hits = added.flatMap((indexed) => indexed.hits);
+    const gateways = yield* known.gateways.change(hits, removed);
+    return new RouteIndex({ routes, byReference, gateways });
+  }
+
+  /** The rules that take a request by host and match, at any gateway. */
   find(request: RequestAttributes, path: PathSegments): readonly RouteHit[] {
-    return findAtGateways(this.#gateways, request, path);
+    return this.#contents.gateways.find(request, path);
   }
 
   /**
@@ -117,10 +93,14 @@ export class RouteIndex {
     request: RequestAttributes,
     path: PathSegments,
   ): readonly RouteHit[] | undefined {
-    const section = this.#sections.get(keyOf(reference))?.get(reference.sectionName);
+    const { byReference } = this.#contents;
+    const route = byReference.get(keyOf(reference));
+    if (route === undefined) return undefined;
+    route.sections ??= createSections(route.hits);
+    const section = route.sections.get(reference.sectionName);
     if (section === undefined || section.isUniform) return section?.hits.slice(0, 1);
-    section.gateways ??= runSteps(createGateways(section.hits));
-    const found = findAtGateways(section.gateways, request, path);
+    section.gateways ??= runSteps(GatewayTables.empty.change(section.hits, new Set()));
+    const found = section.gateways.find(request, path);
     return found.length === 0 ? section.hits : found;
   }
 }
@@ -129,75 +109,17 @@ function keyOf({ kind, namespace, name }: Omit<RouteReference, 'sectionName'>): 
   return `${kind}/${namespace}/${name}`;
 }
 
-function toHits(route: Route): readonly RouteHit[] {
-  return route.rules.map((rule) => ({ route, rule, uncertain: false }));
+function indexRoute(route: Route): IndexedRoute {
+  const hits = route.rules.map((rule) => ({ route, rule, uncertain: false }));
+  const headers = route.rules.flatMap(({ matches }) => matches.flatMap((match) => match.headers));
+  return { route, hits, headers, sections: undefined };
 }
 
-function createSections(hits: readonly RouteHit[]): Map<string, Section> {
+function createSections(hits: readonly RouteHit[]): ReadonlyMap<string, Section> {
   const sections = new Map<string, Section>();
   for (const [name, own] of Map.groupBy(hits, ({ rule }) => rule.sectionName)) {
-    const isUniform =
-      new Set(own.map(({ rule }) => JSON.stringify([rule.policy, rule.overrides]))).size === 1;
-    sections.set(name, { hits: own, isUniform, gateways: undefined });
+    const policies = new Set(own.map(({ rule }) => JSON.stringify([rule.policy, rule.overrides])));
+    sections.set(name, { hits: own, isUniform: policies.size === 1, gateways: undefined });
   }
   return sections;
 }
-
-/** Gateways with the same rules, such as the ports for HTTP and HTTPS, are one. */
-function* createGateways(hits: readonly RouteHit[]): Steps<readonly Gateway[]> {
-  const byGateway = new Map<string, number[]>();
-  for (const [index, { rule }] of hits.entries())
-    for (const gateway of rule.gateways) {
-      const own = byGateway.get(gateway) ?? [];
-      byGateway.set(gateway, own);
-      own.push(index);
-    }
-  const distinct = new Map([...byGateway.values()].map((indexes) => [indexes.join(), indexes]));
-  const gateways: Gateway[] = [];
-  for (const indexes of distinct.values())
-    gateways.push(yield* createGateway(indexes.flatMap((index) => hits[index] ?? [])));
-  return gateways;
-}
-
-function* createGateway(hits: readonly RouteHit[]): Steps<Gateway> {
-  const listeners = new HostMap<RouteHit>();
-  const entries: RouteEntry<RouteHit>[] = [];
-  for (const hit of hits) {
-    const { route, rule } = hit;
-    if (route.kind === 'Gateway') for (const host of rule.hosts) listeners.set(host, hit);
-    else entries.push(...toEntries(hit));
-  }
-  return { tables: yield* createTables(entries), listeners };
-}
-
-function toEntries(hit: RouteHit): readonly RouteEntry<RouteHit>[] {
-  const { namespace, name, createdMs } = hit.route;
-  const route = { createdMs, name: `${namespace}/${name}` };
-  return [false, true].flatMap((uncertain) => {
-    const matches = hit.rule.matches.filter((one) => one.uncertain === uncertain).map(({ match }) => match);
-    const value = uncertain ? { ...hit, uncertain } : hit;
-    return matches.length === 0 ? [] : [{ hosts: hit.rule.hosts, matches, route, value }];
-  });
-}
-
-function findAtGateways(
-  gateways: readonly Gateway[],
-  request: RequestAttributes,
-  path: PathSegments,
-): readonly RouteHit[] {
-  const host = normalizeHost(request.host);
-  const hits: RouteHit[] = [];
-  const find = (at: string): void => {
-    for (const { tables, listeners } of gateways)
-      for (const table of tables) {
-        const hit = table.find(request, path, at) ?? listeners.find(at);
-        if (hit !== undefined && !hits.includes(hit)) hits.push(hit);
-      }
-  };
-  find(host);
-  // Some gateways compare the host with its final dot, which only `*` matches.
-  if (hasFinalDot.test(request.host)) find('');
-  return hits;
-}
-
-const hasFinalDot = /\.(?::\d*)?$/;

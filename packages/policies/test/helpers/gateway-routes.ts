@@ -3,8 +3,8 @@ import { compileRoute } from '../../src/compile/routes.ts';
 import type { RequestAttributes } from '../../src/match/request-match.ts';
 import { type PathSegments, parseRequestPath, readLiterally } from '../../src/match/request-path.ts';
 import { RouteIndex } from '../../src/match/route-index.ts';
-import { RouteTable } from '../../src/match/route-table.ts';
 import type { RandomRule } from './random-routes.ts';
+import { tableOf } from './routes.ts';
 
 export interface LabelledRule extends RandomRule {
   /** Name of the route, and position of the rule in it. */
@@ -62,7 +62,7 @@ function tablesOf(rules: readonly LabelledRule[]) {
       value: policy,
     })),
   );
-  return { table: new RouteTable(entries, 'envoy-gateway'), index: runSteps(RouteIndex.build(routes)) };
+  return { table: tableOf(entries, 'envoy-gateway'), index: runSteps(RouteIndex.build(routes)) };
 }
 
 /** Whether gateways that order matches differently have other routes for a request. */

@@ -1,5 +1,5 @@
 import { MessageReader } from '@tollgate/kit/grpc/message-reader';
-import type { RouteReference } from '@tollgate/policies/match/route-index';
+import type { RouteReference } from '@tollgate/policies/match/route';
 import type { AuthzRequest } from './decision.ts';
 import type { HeaderChanges } from './identity-headers.ts';
 import type { RouteMetadataCache } from './route-metadata.ts';

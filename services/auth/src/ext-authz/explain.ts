@@ -1,6 +1,6 @@
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
-import type { RouteReference } from '@tollgate/policies/match/route-index';
+import type { RouteReference } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
 import type { CallerIdentity } from './caller.ts';
 import {

@@ -1,7 +1,7 @@
 import type { CompiledPolicy, PolicyRule } from '@tollgate/policies/compile/compile';
 import type { PolicySearch, PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
 import { type PathSegments, parseRequestPath, readLiterally } from '@tollgate/policies/match/request-path';
-import type { RouteHit } from '@tollgate/policies/match/route-index';
+import type { RouteHit } from '@tollgate/policies/match/route';
 import type { RouteRules } from './route-rules.ts';
 
 /** A policy of a request, and the rule in it. */

@@ -1,41 +1,44 @@
-import { createHash } from 'node:crypto';
-import { fromBinary } from '@bufbuild/protobuf';
+import { hash } from 'node:crypto';
+import { type DescMessage, fromBinary, type MessageShape } from '@bufbuild/protobuf';
 import { getErrorMessage } from '@tollgate/kit/errors';
-import { runSteps, type Steps } from '@tollgate/kit/time';
+import { decodeInSteps } from '@tollgate/kit/grpc/decode-in-steps';
+import type { Steps } from '@tollgate/kit/time';
 import { compilePolicy, createInvalidPolicy } from '@tollgate/policies/compile/compile';
 import { type NamedPolicy, PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { compileRoute } from '@tollgate/policies/compile/routes';
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
-import { type Route, RouteIndex } from '@tollgate/policies/match/route-index';
+import type { Route } from '@tollgate/policies/match/route';
+import { RouteIndex } from '@tollgate/policies/match/route-index';
 import { findHosts, readPolicy } from '@tollgate/policies/read/read-policy';
 import {
   AccessConfigSchema,
   type AccessPolicy,
+  AccessPolicySchema,
   type Route as RouteMessage,
+  RouteSchema,
 } from '@tollgate/proto/tollgate/policy/v1/access_config';
 import { formatProblem } from '@tollgate/rules/problem';
 
 /** AccessConfig messages that were compiled. */
 export interface PolicySet {
-  /** The keys of both maps are their content. */
-  readonly policies: ReadonlyMap<string, NamedPolicy>;
-  readonly routes: ReadonlyMap<string, Route>;
+  readonly namespaces: ReadonlyMap<string, CompiledNamespace>;
+  /** The policies of all namespaces. */
+  readonly policies: readonly NamedPolicy[];
   readonly index: RouteIndex;
   readonly table: PolicyTable;
-  /** Messages without a policy that was rejected, by their digest. */
-  readonly namespaces: ReadonlyMap<string, CompiledNamespace>;
 }
 
 interface CompiledNamespace {
-  readonly policies: readonly (readonly [key: string, policy: NamedPolicy])[];
-  readonly routes: readonly (readonly [key: string, route: Route])[];
+  /** Digest of the message. */
+  readonly digest: string;
+  /** Both have the digest of the part of the message as keys. */
+  readonly policies: ReadonlyMap<string, NamedPolicy>;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly rejected: readonly RejectedPolicy[];
 }
 
-const noRoutes = runSteps(RouteIndex.build([]));
-
 export const emptySet: PolicySet = {
-  ...{ policies: new Map(), routes: new Map(), index: noRoutes, table: new PolicyTable([], noRoutes) },
-  namespaces: new Map(),
+  ...{ namespaces: new Map(), policies: [], index: RouteIndex.empty, table: new PolicyTable([]) },
 };
 
 type SetResult =
@@ -54,95 +57,150 @@ interface RejectedPolicy {
 
 /**
  * Compiles a set. A policy that is not understood keeps its last valid version, or denies its
- * hosts; others come into force. Policies and routes that have not changed are not compiled again.
+ * hosts; others come into force. Policies and routes that have not changed are neither decoded nor
+ * compiled again.
  */
 export function* compileSet(resources: readonly Uint8Array[], before: PolicySet): Steps<SetResult> {
-  const policies = new Map<string, NamedPolicy>();
-  const routes = new Map<string, Route>();
-  const rejected: RejectedPolicy[] = [];
+  const digests = new Map([...before.namespaces].map(([name, { digest }]) => [digest, name]));
   const namespaces = new Map<string, CompiledNamespace>();
   for (const [number, bytes] of resources.entries()) {
-    const digest = createHash('sha256').update(bytes).digest('base64');
-    let compiled = before.namespaces.get(digest);
-    if (compiled === undefined) {
-      const result = yield* compileNamespace(bytes, before);
-      if (!result.ok)
-        return { ok: false, problem: `resource ${number} cannot be decoded: ${result.problem}` };
-      compiled = result.compiled;
-      rejected.push(...result.rejected);
-      if (result.rejected.length === 0) namespaces.set(digest, compiled);
-    } else namespaces.set(digest, compiled);
-    for (const [key, policy] of compiled.policies) policies.set(key, policy);
-    for (const [key, route] of compiled.routes) routes.set(key, route);
+    const digest = digestOf(bytes);
+    const known = digests.get(digest);
+    const result =
+      known === undefined
+        ? yield* compileNamespace(bytes, digest, before)
+        : { ok: true as const, name: known, compiled: before.namespaces.get(known) };
+    if (!result.ok) return { ok: false, problem: `resource ${number} cannot be decoded: ${result.problem}` };
+    const { name, compiled } = result;
+    if (namespaces.has(name))
+      return { ok: false, problem: `resource ${number} is another one of the namespace '${name}'` };
+    if (compiled !== undefined) namespaces.set(name, compiled);
     yield;
   }
-  const isSame =
-    routes.size === before.routes.size && [...routes.keys()].every((key) => before.routes.has(key));
-  const index = isSame ? before.index : yield* RouteIndex.build([...routes.values()]);
-  const table = new PolicyTable([...policies.values()], index);
-  return { ok: true, set: { policies, routes, index, table, namespaces }, rejected };
+  const all = [...namespaces.values()];
+  const policies = all.flatMap((namespace) => [...namespace.policies.values()]);
+  const index = yield* RouteIndex.build(listRoutes(all), before.index);
+  const table = new PolicyTable(policies, index);
+  const rejected = all.flatMap((namespace) => namespace.rejected);
+  return { ok: true, set: { namespaces, policies, index, table }, rejected };
+}
+
+function* listRoutes(namespaces: readonly CompiledNamespace[]): Generator<Route> {
+  for (const { routes } of namespaces) yield* routes.values();
 }
 
 type NamespaceResult =
-  | { readonly ok: true; readonly compiled: CompiledNamespace; readonly rejected: readonly RejectedPolicy[] }
+  | { readonly ok: true; readonly name: string; readonly compiled: CompiledNamespace }
   | { readonly ok: false; readonly problem: string };
 
-function* compileNamespace(bytes: Uint8Array, before: PolicySet): Steps<NamespaceResult> {
-  const policies: (readonly [key: string, policy: NamedPolicy])[] = [];
-  const routes: [string, Route][] = [];
+function* compileNamespace(bytes: Uint8Array, digest: string, before: PolicySet): Steps<NamespaceResult> {
+  const read = yield* readNamespace(bytes, before);
+  if (!read.ok) return read;
+  const { name, known, parts } = read;
+  const policies = new Map<string, NamedPolicy>();
+  const routes = new Map<string, Route>();
   const rejected: RejectedPolicy[] = [];
-  const decoded = decode(bytes);
-  if (!decoded.ok) return decoded;
-  const { name: namespace, ...config } = decoded.config;
-  for (const policy of config.policies) {
-    const key = policyKey(namespace, policy);
-    const result = findOrCompile(key, namespace, { policy, before });
-    if (result.ok) policies.push([key, result.named]);
+  for (const part of parts.policies) {
+    const result = findOrCompile(name, part, known?.policies);
+    if (result.ok) policies.set(part.key, result.named);
     else {
       rejected.push(result);
-      policies.push(...replaceRejected(namespace, policy, before));
+      for (const [key, policy] of replaceRejected(name, part.decode(), known)) policies.set(key, policy);
     }
     yield;
   }
-  for (const route of config.routes) {
-    const key = routeKey(namespace, route);
-    routes.push([key, findOrCompileRoute(key, namespace, { route, before })]);
+  for (const part of parts.routes) {
+    routes.set(part.key, findOrCompileRoute(name, part, known?.routes));
     yield;
   }
-  return { ok: true, compiled: { policies, routes }, rejected };
+  return { ok: true, name, compiled: { digest, policies, routes, rejected } };
 }
 
-function decode(bytes: Uint8Array) {
+/** A policy or a route in the message of a namespace. */
+interface Part<Message> {
+  /** Digest of its bytes. */
+  readonly key: string;
+  decode(): Message;
+}
+
+type ReadNamespace =
+  | {
+      readonly ok: true;
+      readonly name: string;
+      readonly known: CompiledNamespace | undefined;
+      readonly parts: {
+        readonly policies: readonly Part<AccessPolicy>[];
+        readonly routes: readonly Part<RouteMessage>[];
+      };
+    }
+  | { readonly ok: false; readonly problem: string };
+
+const { policies: policiesField, routes: routesField } = AccessConfigSchema.field;
+
+function* readNamespace(bytes: Uint8Array, before: PolicySet): Steps<ReadNamespace> {
+  const policies: Uint8Array[] = [];
+  const routes: Uint8Array[] = [];
+  const elements = new Map([
+    [policiesField.number, (element: Uint8Array) => void policies.push(element)],
+    [routesField.number, (element: Uint8Array) => void routes.push(element)],
+  ]);
   try {
-    return { ok: true as const, config: fromBinary(AccessConfigSchema, bytes) };
+    const { name } = yield* decodeInSteps(AccessConfigSchema, bytes, elements);
+    const known = before.namespaces.get(name);
+    const parts = {
+      policies: yield* readParts(AccessPolicySchema, policies, known?.policies),
+      routes: yield* readParts(RouteSchema, routes, known?.routes),
+    };
+    return { ok: true, name, known, parts };
   } catch (error) {
-    return { ok: false as const, problem: getErrorMessage(error) };
+    return { ok: false, problem: getErrorMessage(error) };
   }
 }
+
+/** Decodes what is not known. */
+function* readParts<Desc extends DescMessage>(
+  schema: Desc,
+  elements: readonly Uint8Array[],
+  known: ReadonlyMap<string, unknown> | undefined,
+): Steps<readonly Part<MessageShape<Desc>>[]> {
+  const parts: Part<MessageShape<Desc>>[] = [];
+  for (const element of elements) {
+    const key = digestOf(element);
+    const decode = () => fromBinary(schema, element);
+    const message = known?.has(key) === true ? undefined : decode();
+    parts.push({ key, decode: message === undefined ? decode : () => message });
+    yield;
+  }
+  return parts;
+}
+
+/** Short enough to be kept for each part, and no two parts share it by chance. */
+const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64');
 
 /** An exception about one policy must not keep others from coming into force. */
 function findOrCompile(
-  key: string,
   namespace: string,
-  { policy, before }: { readonly policy: AccessPolicy; readonly before: PolicySet },
+  part: Part<AccessPolicy>,
+  known: ReadonlyMap<string, NamedPolicy> | undefined,
 ): PolicyResult {
   try {
-    const known = before.policies.get(key);
-    return known === undefined ? compileOne(namespace, policy) : { ok: true, named: known };
+    const named = known?.get(part.key);
+    return named === undefined ? compileOne(namespace, part.decode()) : { ok: true, named };
   } catch (error) {
-    return { ok: false, problems: [`${namespace}/${policy.name}: ${getErrorMessage(error)}`] };
+    return { ok: false, problems: [`${namespace}/${part.decode().name}: ${getErrorMessage(error)}`] };
   }
 }
 
 /** After an exception, it is unknown which requests the route takes. */
 function findOrCompileRoute(
-  key: string,
   namespace: string,
-  { route, before }: { readonly route: RouteMessage; readonly before: PolicySet },
+  part: Part<RouteMessage>,
+  known: ReadonlyMap<string, Route> | undefined,
 ): Route {
   try {
-    return before.routes.get(key) ?? compileRoute(namespace, route);
+    return known?.get(part.key) ?? compileRoute(namespace, part.decode());
   } catch {
+    const route = part.decode();
     const rules = route.rules.map((rule) => ({ ...rule, matches: [unknownMatch] }));
     return compileRoute(namespace, { ...route, rules });
   }
@@ -155,10 +213,10 @@ const unknownMatch = '?';
 function replaceRejected(
   namespace: string,
   { name, createdMs, spec }: AccessPolicy,
-  before: PolicySet,
+  known: CompiledNamespace | undefined,
 ): readonly (readonly [string, NamedPolicy])[] {
   const label = `${namespace}/${name}`;
-  const kept = [...before.policies].findLast(
+  const kept = [...(known?.policies ?? [])].findLast(
     ([key, one]) => one.name === label && !key.startsWith(deniedPrefix),
   );
   const hosts = findHosts({ spec: parseSpec(spec) });
@@ -178,17 +236,6 @@ function parseSpec(json: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function policyKey(namespace: string, { name, createdMs, spec, deniedHosts }: AccessPolicy): string {
-  return JSON.stringify([namespace, name, String(createdMs), spec, deniedHosts]);
-}
-
-function routeKey(namespace: string, { kind, name, createdMs, rules }: RouteMessage): string {
-  const parts = rules.map(({ sectionName, hosts, matches, policy, overrides, gateways }) => [
-    ...[sectionName, hosts, matches, policy, overrides, gateways],
-  ]);
-  return JSON.stringify([namespace, kind, name, String(createdMs), parts]);
 }
 
 type PolicyResult =

@@ -140,16 +140,14 @@ class PolicySubscriber implements ResourceSubscriber {
     const result = await runAbortable(compileSet(resources, this.#set), signal);
     if (!result.ok) return result;
     const { set, rejected } = result;
-    const before = new Set(this.#set.policies.values());
+    const before = new Set(this.#set.policies);
     this.#set = set;
     this.table = set.table;
-    this.seen.retain(
-      new Set([...set.policies.values()].filter((one) => before.has(one)).map(({ name }) => name)),
-    );
+    this.seen.retain(new Set(set.policies.filter((one) => before.has(one)).map(({ name }) => name)));
     const { logger, health, metrics } = this.#options;
     health.set(true);
     metrics?.setRejected(rejected.length);
-    const counts = { policies: set.policies.size, routes: set.routes.size, rejected: rejected.length };
+    const counts = { policies: set.policies.length, routes: set.index.size, rejected: rejected.length };
     logger.info({ version, ...counts }, 'access policies in force');
     // The others are in force nevertheless. The server has to see which ones are not.
     const problem = rejected.flatMap(({ problems }) => problems).join('\n');

@@ -1,5 +1,5 @@
 import { fromBinary, type JsonObject } from '@bufbuild/protobuf';
-import type { RouteReference } from '@tollgate/policies/match/route-index';
+import type { RouteReference } from '@tollgate/policies/match/route';
 import { MetadataSchema } from '@tollgate/proto/envoy/config/core/v3/base';
 
 // The route that a gateway has matched, as Envoy Gateway sends it with `includeRouteMetadata`:

@@ -77,11 +77,12 @@ t.test('a policy that was never understood denies its hosts', async (t) => {
   t.equal(await check('a.test'), '503 policy_invalid');
 });
 
-/** A map that fails for keys with a text. */
-class FailingMap<Value> extends Map<string, Value> {
-  override get(key: string): Value | undefined {
-    if (key.includes('broken')) throw new Error('out of order');
-    return super.get(key);
+/** A map whose second look-up fails. */
+class FailingMap extends Map<string, never> {
+  #lookUps = 0;
+  override get(key: string): undefined {
+    this.#lookUps += 1;
+    if (this.#lookUps === 2) throw new Error(`out of order: ${typeof key}`);
   }
 }
 
@@ -91,11 +92,12 @@ t.test('an exception about one policy or route does not reject the others', asyn
     policies: { a: open('a.test'), broken: open('broken.test') },
     routes: [httpRoute('a', [{}]), httpRoute('broken', [{}])],
   });
-  const before = { ...emptySet, policies: new FailingMap<never>(), routes: new FailingMap<never>() };
+  const known = { digest: '', policies: new FailingMap(), routes: new FailingMap(), rejected: [] };
+  const before = { ...emptySet, namespaces: new Map([['shop', known]]) };
   const result = runSteps(compileSet([config], before));
   if (!result.ok) throw new Error(result.problem);
-  t.same(result.rejected, [{ ok: false, problems: ['shop/broken: out of order'] }]);
-  const { policies, routes } = result.set;
+  t.same(result.rejected, [{ ok: false, problems: ['shop/broken: out of order: string'] }]);
+  const { policies = new Map(), routes = new Map() } = result.set.namespaces.get('shop') ?? {};
   t.same(
     [...policies.values()].map(({ hosts, policy }) => [hosts, policy.fallback.access.type]),
     [
@@ -113,5 +115,29 @@ t.test('an exception about one policy or route does not reject the others', asyn
   t.match(runSteps(compileSet([Uint8Array.of(0x0a, 9)], emptySet)), {
     ok: false,
     problem: /^resource 0 cannot be decoded: /,
+  });
+});
+
+t.test('policies and routes that have not changed are not compiled again', async (t) => {
+  const config = (hosts: readonly string[]) => ({
+    name: 'shop',
+    policies: { a: open('a.test'), b: { ...open('b.test'), hosts } },
+    routes: [httpRoute('a', [{}])],
+  });
+  const web = encodeConfig({ name: 'web', policies: { c: open('c.test') } });
+  const compile = (resources: readonly Uint8Array[], before = emptySet) => {
+    const result = runSteps(compileSet(resources, before));
+    if (!result.ok) throw new Error(result.problem);
+    return result.set;
+  };
+  const before = compile([encodeConfig(config(['b.test'])), web]);
+  const after = compile([encodeConfig(config(['b.test', 'new.test'])), web], before);
+  const isShared = after.policies.map((policy) => before.policies.includes(policy));
+  t.same(isShared, [true, false, true]);
+  t.equal(after.index, before.index);
+  t.equal(after.namespaces.get('web'), before.namespaces.get('web'));
+  t.match(runSteps(compileSet([web, web], after)), {
+    ok: false,
+    problem: "resource 1 is another one of the namespace 'web'",
   });
 });
