@@ -2,6 +2,7 @@ import { compareText } from '@tollgate/kit/text';
 import type { AncestorRef, PolicyAncestor } from '../policies/policy-result.ts';
 import { type Gateway, gatewayGroup } from './objects.ts';
 import { readTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
+import type { PolicyPrecedence } from './precedence.ts';
 import type { UnenforcedPolicies } from './unenforced.ts';
 
 /**
@@ -12,7 +13,10 @@ import type { UnenforcedPolicies } from './unenforced.ts';
 export function findAncestors(
   policies: readonly TargetedPolicy[],
   gatewaysOf: (target: Target) => readonly Gateway[],
-  unenforced: UnenforcedPolicies | undefined,
+  {
+    unenforced,
+    precedence,
+  }: { readonly unenforced: UnenforcedPolicies | undefined; readonly precedence: PolicyPrecedence },
 ): ReadonlyMap<string, readonly PolicyAncestor[]> {
   const found = policies.map((policy) => {
     const refs = new Map<string, AncestorRef>();
@@ -22,7 +26,7 @@ export function findAncestors(
     const { id } = policy.object;
     const toAncestor = (ref: AncestorRef): PolicyAncestor => {
       const found = unenforced?.find(id, ref);
-      return found === undefined ? { ref } : { ref, unenforced: found };
+      return { ref, ...(found && { unenforced: found }), ...precedence.find(id, ref) };
     };
     return [id, sorted.map(([, ref]) => toAncestor(ref))] as const;
   });

@@ -15,6 +15,7 @@ import {
   routeKinds,
 } from './objects.ts';
 import { PolicyTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
+import { PolicyPrecedence } from './precedence.ts';
 import {
   type Applied,
   findAtListener,
@@ -91,17 +92,23 @@ export class GatewayTargets implements TargetResolver {
     };
     const envoyGateway = this.#objects.envoyGateway();
     const unenforced = envoyGateway && new UnenforcedPolicies(envoyGateway);
+    const precedence = new PolicyPrecedence();
     for (const route of known.values()) {
       if (route.attachments.length === 0) continue;
       const placed = placeRules(route.route, route.attachments, targets);
-      for (const { name, attachment, policy, overrides } of placed)
-        unenforced?.addRule(route.route, name, attachment, listPolicies({ policy, overrides }));
+      for (const { name, attachment, ...applied } of placed) {
+        unenforced?.addRule(route.route, name, attachment, listPolicies(applied));
+        precedence.add(applied, attachment.gateway, attachment.listener);
+      }
       add(route.object.namespace, resolveRoute(route, placed));
       yield;
     }
     for (const gateway of gateways.values()) {
-      for (const listener of gateway.listeners)
-        unenforced?.addListener(gateway, listener, listPolicies(findAtListener(gateway, listener, targets)));
+      for (const listener of gateway.listeners) {
+        const applied = findAtListener(gateway, listener, targets);
+        unenforced?.addListener(gateway, listener, listPolicies(applied));
+        precedence.add(applied, gateway, listener);
+      }
       const route = this.#resolveGateway(gateway, targets);
       if (route !== undefined) add(gateway.object.namespace, route);
     }
@@ -113,7 +120,8 @@ export class GatewayTargets implements TargetResolver {
       return (known.get(`${kind}/${id}`)?.attachments ?? []).map((attachment) => attachment.gateway);
     };
     const { problems } = targets;
-    return { routes: this.#routes, problems, ancestors: findAncestors(policies, gatewaysOf, unenforced) };
+    const ancestors = findAncestors(policies, gatewaysOf, { unenforced, precedence });
+    return { routes: this.#routes, problems, ancestors };
   }
 
   #readParents(): Parents {

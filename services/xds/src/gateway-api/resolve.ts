@@ -13,7 +13,10 @@ import type { Gateway, Listener, RouteObject } from './objects.ts';
 import type { PolicyTargets, Target } from './policy-targets.ts';
 
 /** The policies that apply to a rule at a listener, by `namespace/name`. */
-export type Applied = Pick<RouteRule, 'policy' | 'overrides'>;
+export interface Applied extends Pick<RouteRule, 'policy' | 'overrides'> {
+  /** Policies of less specific targets that `policy` replaces. */
+  readonly replaced: readonly string[];
+}
 
 /** A rule of a route at a listener. */
 export interface PlacedRule extends Applied {
@@ -31,8 +34,14 @@ const targetOf = (kind: string, { namespace, name }: KubeObject, sectionName?: s
 /** The policies of a listener: its own, else that of the Gateway. */
 export function findAtListener({ object }: Gateway, { name }: Listener, policies: PolicyTargets): Applied {
   const targets = [targetOf('Gateway', object, name), targetOf('Gateway', object)];
-  const [own] = targets.flatMap((target) => policies.find(target) ?? []);
-  return { policy: own ?? '', overrides: policies.findOverrides(targets) };
+  const found = targets.map((target) => policies.find(target));
+  return { ...chooseFirst(found), overrides: policies.findOverrides(targets) };
+}
+
+/** The first of policies by target, from the most specific one on, replaces the others. */
+function chooseFirst(found: readonly (string | undefined)[]): Pick<Applied, 'policy' | 'replaced'> {
+  const [policy = '', ...replaced] = new Set(found.filter((id) => id !== undefined).filter(Boolean));
+  return { policy, replaced };
 }
 
 /** Every rule of a route at every listener that accepts it. */
@@ -42,12 +51,16 @@ export function placeRules(
   policies: PolicyTargets,
 ): readonly PlacedRule[] {
   const ofRoute = policies.find(targetOf(kind, object));
+  const places = attachments.map((attachment) => ({
+    attachment,
+    inherited: findAtListener(attachment.gateway, attachment.listener, policies),
+  }));
   return rules.flatMap(({ name }, index) => {
     const ofRule = name === undefined ? undefined : policies.find(targetOf(kind, object, name));
-    return attachments.map((attachment) => {
-      const inherited = findAtListener(attachment.gateway, attachment.listener, policies);
-      return { ...inherited, policy: ofRule ?? ofRoute ?? inherited.policy, index, name, attachment };
-    });
+    return places.map(({ attachment, inherited: { policy, replaced, overrides } }) => ({
+      ...chooseFirst([ofRule, ofRoute, policy, ...replaced]),
+      ...{ overrides, index, name, attachment },
+    }));
   });
 }
 
@@ -63,12 +76,13 @@ export function toRoute(route: RouteObject, placed: readonly PlacedRule[]): Rout
 
 /** The entry of a Gateway, for requests that no route takes; undefined without a policy. */
 export function toGatewayRoute(gateway: Gateway, policies: PolicyTargets): Route | undefined {
-  const rules = gateway.listeners.map((listener) => ({
-    sectionName: listener.name,
-    hosts: [listener.hostname ?? '*'],
-    ...findAtListener(gateway, listener, policies),
-    gateways: [formatGateway(gateway, listener)],
-  }));
+  const rules = gateway.listeners.map((listener) => {
+    const { policy, overrides } = findAtListener(gateway, listener, policies);
+    return {
+      ...{ sectionName: listener.name, hosts: [listener.hostname ?? '*'], policy, overrides },
+      gateways: [formatGateway(gateway, listener)],
+    };
+  });
   if (rules.every(({ policy }) => policy === '')) return undefined;
   return makeRoute('Gateway', gateway.object, rules);
 }

@@ -18,6 +18,16 @@ export interface PolicyAncestor {
   readonly ref: AncestorRef;
   /** Why the Gateway does not ask auth servers; undefined if nothing says so. */
   readonly unenforced?: Unenforced | undefined;
+  /** Which more specific policies apply instead; undefined without any. */
+  readonly replaced?: Replaced | undefined;
+  /** Whose overrides hold in addition; undefined without any. */
+  readonly overridden?: string | undefined;
+}
+
+/** @see GEP-713 of Gateway API */
+interface Replaced {
+  readonly reason: 'PartiallyProgrammed' | 'Overridden';
+  readonly message: string;
 }
 
 export interface Unenforced {

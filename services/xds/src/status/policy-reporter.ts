@@ -217,15 +217,16 @@ function listGroups(
   return [...groupLimiters(clients.settled()), ...elsewhere.groups(others)];
 }
 
-/** The generation of the condition Programmed while it is True, and whether Enforced is. */
+/** The generation that all clients have acknowledged, and whether the policy is enforced. */
 function readStored(status: unknown): {
   readonly programmed: unknown;
   readonly isEnforced: boolean;
 } {
-  const [ancestor] = toList(toValues(status).ancestors);
-  const conditions = toList(ancestor?.conditions).filter((condition) => condition.status === 'True');
-  const programmed = conditions.find(({ type }) => type === 'Programmed');
   const known = toList(toValues(status).ancestors).flatMap((one) => toList(one.conditions));
+  // Clients have a policy, too, that others replace.
+  const programmed = known.find(
+    ({ type, status, reason }) => type === 'Programmed' && (status === 'True' || reason === 'Overridden'),
+  );
   return {
     programmed: programmed?.observedGeneration,
     isEnforced: known.some((one) => one.type === 'Enforced' && one.status === 'True'),

@@ -17,6 +17,7 @@ interface PolicyCondition extends Condition {
     | 'Accepted'
     | 'Programmed'
     | 'Enforced'
+    | 'Overridden'
     | 'LimitsDoNotCoverAll'
     | 'Ready'
     | 'Reconciling'
@@ -88,16 +89,18 @@ export function toPolicyStatus(
     ...toColumns(toValues(inForce?.spec)),
     ...(allowedHosts.length > 0 && { allowedHosts }),
     ...(lastValid && { lastValid }),
-    ancestors: ancestors.map(({ ref }, index) => {
+    ancestors: ancestors.map((ancestor, index) => {
+      const { ref } = ancestor;
       const before = toList(toValues(current).ancestors).find(({ ancestorRef }) =>
         isDeepStrictEqual(ancestorRef, ref),
       );
       const own = enforced[index] ?? noTraffic;
-      const conditions = [
+      const conditions: Conditions = [
         ['Accepted', accepted],
-        ['Programmed', programmed],
+        ['Programmed', toProgrammedAt(ancestor, programmed)],
         ['Enforced', own],
-      ] as const;
+        ...toOverridden(ancestor),
+      ];
       return { ancestorRef: ref, controllerName, conditions: stamp(conditions, before?.conditions) };
     }),
     conditions: stamp(
@@ -173,6 +176,23 @@ function toProgrammed({ result: { problems, inForce }, programmed }: PolicyObser
       ? 'no version of this policy is in force, and its requests are denied'
       : `generation ${inForce.generation}, which stays in force: ${message}`;
   return { status: 'False', reason: 'NotAccepted', message: text };
+}
+
+/**
+ * A policy that others replace has the reasons of GEP-713. It is Ready nevertheless: the owners of
+ * both want it so.
+ */
+function toProgrammedAt({ replaced }: PolicyAncestor, programmed: Condition): Condition {
+  if (replaced === undefined || programmed.status !== 'True') return programmed;
+  const { reason, message } = replaced;
+  if (reason === 'Overridden') return { status: 'False', reason, message };
+  return { status: 'True', reason, message: `${programmed.message}; ${message}` };
+}
+
+/** Exists only while it is True. */
+function toOverridden({ overridden }: PolicyAncestor): Conditions {
+  if (overridden === undefined) return [];
+  return [['Overridden', { status: 'True', reason: 'Overridden', message: overridden }]];
 }
 
 const noTraffic: Condition = {

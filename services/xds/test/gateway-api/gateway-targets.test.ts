@@ -89,11 +89,63 @@ t.test('ancestors are the Gateways of targets, once each, and targets that no Ga
   );
   const group = 'gateway.networking.k8s.io';
   const main = { group, kind: 'Gateway', namespace: 'shop', name: 'main' };
-  t.strictSame(Object.fromEntries(ancestors), {
-    'shop/both': [{ ref: { ...main, namespace: 'infra', name: 'edge' } }, { ref: main }],
-    'shop/listener': [{ ref: { ...main, sectionName: 'https' } }],
-    'shop/none': [{ ref: { ...main, kind: 'HTTPRoute', name: 'missing' } }],
+  const refs = [...ancestors].map(([policy, found]) => [policy, found.map(({ ref }) => ref)]);
+  t.strictSame(Object.fromEntries(refs), {
+    'shop/both': [{ ...main, namespace: 'infra', name: 'edge' }, main],
+    'shop/listener': [{ ...main, sectionName: 'https' }],
+    'shop/none': [{ ...main, kind: 'HTTPRoute', name: 'missing' }],
   });
+  t.end();
+});
+
+t.test('policies say which others replace them, and whose overrides hold in addition', (t) => {
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes: [orders] });
+  const overrides = { access: { type: 'Denied' } } as const;
+  const ofGateway = makeTargeted('shop/gateway', ['Gateway/main'], { overrides });
+  const ofListener = makeTargeted('shop/listener', ['Gateway/main/https']);
+  const ofRoute = makeTargeted('shop/route', ['HTTPRoute/orders']);
+  const ofRule = makeTargeted('shop/rule', ['HTTPRoute/orders/read']);
+  const changes = (...policies: ReturnType<typeof makeTargeted>[]) =>
+    Object.fromEntries(
+      [...resolve(...policies).ancestors].map(([policy, [first]]) => {
+        const { replaced, overridden } = first ?? {};
+        return [policy, [replaced && `${replaced.reason}: ${replaced.message}`, overridden]];
+      }),
+    );
+  t.strictSame(changes(ofGateway, ofRoute), {
+    'shop/gateway': [
+      'PartiallyProgrammed: more specific policies replace its access and limits for some requests: AccessPolicy shop/route; its overrides hold there, too',
+      undefined,
+    ],
+    'shop/route': [
+      undefined,
+      'overrides of AccessPolicy shop/gateway hold in addition, and a request needs the permission of each',
+    ],
+  });
+  t.match(changes(ofListener, ofRoute, ofRule), {
+    'shop/listener': [/^Partially.* for some requests: AccessPolicy shop\/route, AccessPolicy shop\/rule$/],
+    'shop/route': [/^PartiallyProgrammed: .* for some requests: AccessPolicy shop\/rule$/, undefined],
+    'shop/rule': [undefined, undefined],
+  });
+  const named = makeObject('shop/orders', { ...toMain, rules: [{ name: 'read' }] });
+  const { resolve: resolveNamed } = makeTargets({ gateways: [gateway], httpRoutes: [named] });
+  t.match(resolveNamed(ofRoute, ofRule).ancestors.get('shop/route'), [
+    { replaced: { reason: 'Overridden' } },
+  ]);
+  t.end();
+});
+
+t.test('a policy names a few of the many that replace it', (t) => {
+  const names = Array.from({ length: 6 }, (_, index) => `r${index}`);
+  const httpRoutes = names.map((name) => makeObject(`shop/${name}`, { ...toMain, rules: [{}] }));
+  const { resolve } = makeTargets({ gateways: [gateway], httpRoutes });
+  const { ancestors } = resolve(
+    makeTargeted('shop/gateway', ['Gateway/main']),
+    ...names.map((name) => makeTargeted(`shop/${name}`, [`HTTPRoute/${name}`])),
+  );
+  t.match(ancestors.get('shop/gateway'), [
+    { replaced: { message: /r0, .* AccessPolicy shop\/r3 and others$/ } },
+  ]);
   t.end();
 });
 

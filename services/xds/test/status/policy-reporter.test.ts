@@ -172,14 +172,20 @@ t.test('a check is remembered over edits, until the policy has another target', 
 });
 
 t.test('after a restart, what the status says of this version stays', (t) => {
-  const toStatus = (observedGeneration: number) => ({
+  const toStatus = (observedGeneration: number, reason?: string) => ({
     target: 'a.test',
     ancestors: [
       {
-        conditions: ['Programmed', 'Enforced'].map((type) => ({ type, status: 'True', observedGeneration })),
+        conditions: [
+          { type: 'Programmed', status: reason ? 'False' : 'True', reason, observedGeneration },
+          { type: 'Enforced', status: 'True', observedGeneration },
+        ],
       },
     ],
   });
+  const replaced = startReporter(t, { startGraceMs: 5_000, stored: toStatus(1, 'Overridden') });
+  replaced.put(makePolicy('shop/a', { hosts: ['a.test'] }));
+  t.match(replaced.settle(), programmed.replace('false', 'true'), 'clients have a replaced one, too');
   const same = startReporter(t, { startGraceMs: 5_000, stored: toStatus(1) });
   const publish = same.put(makePolicy('shop/a', { hosts: ['a.test'] }));
   t.equal(same.settle(), programmed.replace('false', 'true'), 'also before it is published');

@@ -98,6 +98,30 @@ t.test('each Gateway has conditions, of which an unenforced one is not ready', (
   t.end();
 });
 
+t.test('a policy that others replace or override says so, and is ready', (t) => {
+  const ancestors = [
+    { ref: gateway('a'), replaced: { reason: 'Overridden', message: 'by AccessPolicy shop/b' } as const },
+    { ref: gateway('b'), replaced: { reason: 'PartiallyProgrammed', message: 'by shop/c' } as const },
+    { ref: gateway('c'), overridden: 'overrides of shop/d hold' },
+  ];
+  const status = toPolicyStatus(observe({ ancestors }), undefined, 0);
+  t.same(
+    status.ancestors.map(({ conditions }) => list(conditions).filter((one) => !/^(Acc|Enf)/.test(one))),
+    [
+      ['Programmed=False/Overridden'],
+      ['Programmed=True/PartiallyProgrammed'],
+      ['Programmed=True/Programmed', 'Overridden=True/Overridden'],
+    ],
+  );
+  t.match(status.ancestors[1]?.conditions[1], { message: 'acknowledged; by shop/c' });
+  t.match(status.ancestors[2]?.conditions[3], { message: 'overrides of shop/d hold' });
+  t.same(list(status.conditions).slice(1), ['Ready=True/Programmed']);
+  const pending = { status: 'False', reason: 'Pending', message: 'm' } as const;
+  const early = toPolicyStatus(observe({ ancestors }, { programmed: pending }), undefined, 0);
+  t.same(list(early.ancestors[0]?.conditions)[1], 'Programmed=False/Pending');
+  t.end();
+});
+
 t.test('at most 16 ancestors are listed, and those with a problem come first', (t) => {
   const names = Array.from({ length: 20 }, (_, index) => String.fromCharCode(97 + index));
   const ancestors = names.map((name) => ({
