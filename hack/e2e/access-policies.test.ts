@@ -164,7 +164,7 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
       await apply(kube, policy('web', { hosts: ['web.test'], access: { role: ['admin'] } }));
       const shown = async () => (await kube.kubectl(['get', 'ap', '-n', 'shop', '-o=wide'])).stdout;
       await awaitUntil(async () => /web .*False .*Invalid/.test(await shown()), { what: 'the status' });
-      t.match(await shown(), /^NAME +TARGET +ACCESS +LIMITS +READY +AGE +REASON\n/);
+      t.match(await shown(), /^NAME +TARGET +ACCESS +LIMITS +READY +AGE +REASON +MESSAGE\n/);
       t.match(await shown(), /\norders +HTTPRoute\/orders +Authenticated +per-user /);
       await xds.stop();
       const second = await startReplica(t, kube, 'replica-2');

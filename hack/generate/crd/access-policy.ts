@@ -182,6 +182,7 @@ export const renderPolicyCrd = (): string =>
       { name: 'Ready', type: 'string', jsonPath: conditionColumn('Ready', 'status') },
       { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
       { name: 'Reason', type: 'string', priority: 1, jsonPath: conditionColumn('Ready', 'reason') },
+      { name: 'Message', type: 'string', priority: 1, jsonPath: conditionColumn('Ready', 'message') },
     ],
     description: 'Who may call routes, and how much.',
     spec: policySpecSchema,

@@ -27,7 +27,7 @@ import { KubernetesEvents, rateLimitConfigEvents } from './status/events.ts';
 import { summarizeLimiters } from './status/limiter-report.ts';
 import type { ReportedMatches } from './status/matched-rules.ts';
 import { policyEvents } from './status/policy-events.ts';
-import { PolicyStatusReporter } from './status/policy-reporter.ts';
+import { PolicyStatusReporter, type PolicyStatusReporterOptions } from './status/policy-reporter.ts';
 import { PolicyStatusWriter } from './status/policy-writer.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
@@ -84,24 +84,39 @@ export const environments = { folder: readFolder, kubernetes: readCluster } sati
   unknown
 >;
 
-function readFolder(context: Context, settings: Settings): Environment {
+function readFolder(context: Context, settings: Settings, served: Served): Environment {
   const { folder, namespaces, dataFolder, deletionGuard: comparesStored } = settings;
   const lastValid =
     dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
   const source = new FolderSource(context, { folder, namespaces, lastValid, comparesStored });
   const holdStore = new AllowFile(folder, 'limits');
   const policyHoldStore = new AllowFile(folder, 'policies');
-  const environment = {
-    ...{ source, policies: source.policies, statusComponents: [] },
-    ...{ holdStore, policyHoldStore },
-  };
+  const reporting = reportPolicies(makePolicyReporter(context, served));
+  const environment = { source, policies: source.policies, holdStore, policyHoldStore, ...reporting };
   if (lastValid === undefined) return { ...environment, writers: [], components: [] };
   const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
   return {
     ...environment,
-    ...{ writers: [lastValid], policyReporters: [lastValid.policies], startGraceMs: 0, components },
+    ...{ writers: [lastValid], startGraceMs: 0, components },
+    policyReporters: [lastValid.policies, ...reporting.policyReporters],
   };
 }
+
+/** Without options, no status is written, and the reporter only counts. */
+function makePolicyReporter(
+  { metrics }: Context,
+  { snapshots, limiters, authServers }: Served,
+  options: Pick<PolicyStatusReporterOptions, 'reports' | 'stored' | 'observers'> = {},
+): PolicyStatusReporter {
+  const clients = { authServers, limiters: { snapshots, clients: limiters } };
+  return new PolicyStatusReporter({ metrics, ...clients, ...options });
+}
+
+const reportPolicies = (reporter: PolicyStatusReporter) => ({
+  policyReporters: [reporter],
+  onSeenPolicies: (names: unknown) => reporter.addSeen(names),
+  statusComponents: [{ name: 'status of policies', stop: async () => reporter.close() }],
+});
 
 async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {
   const { logger, metrics } = context;
@@ -132,7 +147,10 @@ async function readCluster(context: Context, settings: Settings, served: Served)
   const components = [{ name: 'API client', stop: () => api.close() }];
   const status = settings.statusEnabled
     ? composeStatus(context, settings, { api, config, source, policies, ...served })
-    : { leadership: undefined, writers: [], statusComponents: [] };
+    : {
+        ...{ leadership: undefined, writers: [], statusComponents: [] },
+        ...(policies && reportPolicies(makePolicyReporter(context, served))),
+      };
   const namespace = settings.leaseNamespace || podNamespace;
   const name = `${settings.leaseName}-held`;
   // Without statuses, the privileges for objects that replicas share are missing, too.
@@ -163,12 +181,13 @@ interface ClusterParts extends Served {
 function composeStatus(
   context: Context,
   settings: Settings,
-  { api, config, source, policies, snapshots, limiters, authServers, reportMatches }: ClusterParts,
+  { api, config, source, policies, ...served }: ClusterParts,
 ): Pick<
   Environment,
   'writers' | 'policyReporters' | 'onSeenPolicies' | 'reports' | 'stored' | 'statusComponents' | 'leadership'
 > {
   const { logger, metrics } = context;
+  const { snapshots, limiters, authServers, reportMatches } = served;
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
   const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
   const identity = replicaIdentity(settings.podName);
@@ -219,16 +238,15 @@ function composeStatus(
       }),
     }),
   });
-  const policyReporter =
+  observed.reporter =
     policies &&
     policyWriter &&
     policyEventWriter &&
-    new PolicyStatusReporter({
-      ...{ authServers, reports, limiters: { snapshots, clients: limiters } },
+    makePolicyReporter(context, served, {
+      ...{ reports, observers: [policyWriter, policyEventWriter] },
       stored: (id) => policies.objects.get(id)?.manifest.status,
-      observers: [policyWriter, policyEventWriter],
     });
-  observed.reporter = policyReporter;
+  const reporting = observed.reporter && reportPolicies(observed.reporter);
   const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
     name,
     start: () => part.start(),
@@ -237,10 +255,7 @@ function composeStatus(
   return {
     leadership,
     writers: [writer, events],
-    ...(policyReporter && {
-      policyReporters: [policyReporter],
-      onSeenPolicies: (names) => policyReporter.addSeen(names),
-    }),
+    ...reporting,
     reports,
     stored: (id) => readStoredStatus(source.objects.get(id)?.manifest),
     statusComponents: [
@@ -250,7 +265,7 @@ function composeStatus(
       toComponent('event writer', events),
       ...(policyWriter ? [toComponent('status writer of policies', policyWriter)] : []),
       ...(policyEventWriter ? [toComponent('event writer of policies', policyEventWriter)] : []),
-      ...(policyReporter ? [{ name: 'status of policies', stop: async () => policyReporter.close() }] : []),
+      ...(reporting?.statusComponents ?? []),
     ],
   };
 }

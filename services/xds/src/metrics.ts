@@ -30,6 +30,9 @@ export type PolicyProblemReason = (typeof policyProblemReasons)[number];
 /** Why a gateway does not ask auth servers about requests that an access policy is for. */
 export const unenforcedReasons = ['Bypassed', 'NotAttached'] as const;
 
+/** Why clients do not have an access policy that is in force. */
+export const unprogrammedReasons = ['Pending', 'Nacked', 'NoClients'] as const;
+
 /** Registers the metrics. Every series that an alert reads exists from then on. */
 export function registerMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
   const { source = 'kubernetes', electsLeader = true, admits = true, registersWebhook = true } = options;
@@ -49,6 +52,7 @@ export function registerMetrics(registry: Registry, options: XdsMetricsOptions =
   for (const reason of acceptedReasons) metrics.objects.set({ reason }, 0);
   for (const reason of policyProblemReasons) metrics.policyProblems.set({ reason }, 0);
   for (const reason of unenforcedReasons) metrics.unenforcedPolicies.set({ reason }, 0);
+  for (const reason of unprogrammedReasons) metrics.unprogrammedPolicies.set({ reason }, 0);
   for (const files of ['tls', 'tokens']) metrics.filesCurrent.set({ files }, 1);
   for (const result of ['succeeded', 'failed']) {
     metrics.tlsReloads.inc({ result }, 0);
@@ -146,6 +150,12 @@ function catalogMetrics(registers: Registry[]) {
     unenforcedPolicies: new Gauge({
       name: 'tollgate_xds_unenforced_policies',
       help: 'Access policies that a Gateway of Envoy Gateway does not enforce: reason="Bypassed" because a more specific SecurityPolicy replaces the external authorization, "NotAttached" because the Gateway has none.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    unprogrammedPolicies: new Gauge({
+      name: 'tollgate_xds_unprogrammed_policies',
+      help: 'Access policies that not all clients of any xDS server have: reason="Pending" because one has not acknowledged the version in force yet, "Nacked" because one refuses it, "NoClients" because no auth server or no limiter is connected.',
       labelNames: ['reason'],
       registers,
     }),

@@ -72,17 +72,17 @@ export class PolicyTargets {
       this.#report(policy, toFinding(policy.object, { field, message }, 'TargetNotFound'));
     } else if (!exists(target)) {
       const part = kind === 'Gateway' ? 'HTTP listener' : 'rule';
-      const message = `${kind} ${name} has no ${part} of this name`;
+      const message = `${kind} ${name} has no ${part} with the line name: ${sectionName}`;
       const finding = { field: `${field}.sectionName`, message };
       this.#report(policy, toFinding(policy.object, finding, 'TargetNotFound'));
     }
     if (exists(target) && !isAttached(target)) {
-      const message = `no Gateway that the xDS server reads accepts ${kind} ${name}, so its requests are denied or have the default access`;
+      const message = `no listener accepts ${kind} ${name}, so its requests are denied or have the default access: compare its parentRefs and hostnames with allowedRoutes and hostname of the listeners`;
       this.#report(policy, toFinding(policy.object, { field, message }, 'TargetNotFound'));
     }
     if (owner === undefined || owner === policy) return;
     const section = sectionName === undefined ? '' : ` (${sectionName})`;
-    const message = `${kind} ${name}${section} has the older policy ${owner.object.id}, which applies`;
+    const message = `${kind} ${name}${section} has the older policy ${owner.object.id}, which applies: delete one of the two`;
     this.#report(policy, toFinding(policy.object, { field, message }, 'Conflicted'));
   }
 

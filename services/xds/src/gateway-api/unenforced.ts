@@ -112,7 +112,7 @@ export class UnenforcedPolicies {
     if (protecting === undefined)
       return {
         reason: 'NotAttached',
-        message: `no SecurityPolicy of Gateway ${gateway.object.id} has extAuth with ${this.#formatServices()}: apply one, such as that of the value gateways of the chart`,
+        message: `no SecurityPolicy of Gateway ${gateway.object.id} has extAuth with ${this.#formatServices()}: apply one, or add { kind: EnvoyGateway, namespace: ${gateway.object.namespace}, name: ${gateway.object.name} } to the value auth.gateways of the chart`,
       };
     const bypassing = protecting === closest && own !== undefined ? own : closest;
     return bypassing && { reason: 'Bypassed', message: toMessage(bypassing, protecting) };

@@ -1,7 +1,7 @@
 import { specFields } from '@tollgate/policies/definition/fields';
 
 /** Annotation of a Namespace. */
-const annotation = 'policy.tollgate.dev/allowed-hosts';
+export const allowedHostsAnnotation = 'policy.tollgate.dev/allowed-hosts';
 
 /** Finds the hosts that policies of a namespace may have; undefined for all. */
 export type AllowedHosts = (namespace: string) => readonly string[] | undefined;
@@ -19,7 +19,7 @@ type Parsed<T> =
 export function readAllowedHosts(namespace: {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
 }): readonly string[] {
-  const text = namespace.metadata?.annotations?.[annotation] ?? '';
+  const text = namespace.metadata?.annotations?.[allowedHostsAnnotation] ?? '';
   return text.split(/[\s,]+/).filter(isHost);
 }
 

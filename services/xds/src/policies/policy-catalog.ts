@@ -355,7 +355,7 @@ function findConflicts(
       const owner = owners.get(host);
       if (owner === undefined) owners.set(host, object);
       if (owner === undefined) return [];
-      const message = `${host} is a host of ${nameOf(owner)}, which applies`;
+      const message = `${host} is a host of the older policy ${nameOf(owner)}, which applies: remove it from one of the two`;
       return [toFinding(object, { field: 'spec.hosts', message }, 'Conflicted')];
     });
     if (conflicts.length > 0) found.set(nameOf(object), conflicts);

@@ -1,5 +1,5 @@
 import { findHosts } from '@tollgate/policies/read/read-policy';
-import { type AllowedHosts, isHostAllowed } from './allowed-hosts.ts';
+import { type AllowedHosts, allowedHostsAnnotation, isHostAllowed } from './allowed-hosts.ts';
 import type { KnownPolicy } from './policy-catalog.ts';
 import { type PolicyFinding, toFinding } from './policy-result.ts';
 
@@ -55,6 +55,9 @@ export function findRefusedHosts(
   return new Map(found);
 }
 
+const howToAllow = (namespace: string): string =>
+  `add them to the annotation ${allowedHostsAnnotation} of Namespace ${namespace}, or to XDS_ALLOWED_HOSTS`;
+
 /** Problems of a policy with refused hosts. */
 export function describeRefusedHosts(
   { object }: KnownPolicy,
@@ -72,7 +75,7 @@ export function describeRefusedHosts(
       : [
           toFinding(
             object,
-            { field: 'spec.hosts', message: `${message}: ${named.join(', ')}` },
+            { field: 'spec.hosts', message: `${message} ${named.join(', ')}: ${howToAllow(namespace)}` },
             'HostNotAllowed',
           ),
         ],

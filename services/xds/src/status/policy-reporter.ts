@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { runSteps, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import type { Condition } from '../catalog/validation-result.ts';
 import { toList, toValues } from '../gateway-api/objects.ts';
+import { unprogrammedReasons, type XdsMetrics } from '../metrics.ts';
 import type { PolicyReporter, PolicyResult } from '../policies/policy-result.ts';
 import type { RolloutClients } from '../policies/rollout.ts';
 import { toDomainStatus } from './domain-status.ts';
@@ -17,14 +18,15 @@ export interface PolicyObserver {
   forget(id: string): void;
 }
 
-interface PolicyStatusReporterOptions {
+export interface PolicyStatusReporterOptions {
+  readonly metrics: Pick<XdsMetrics, 'unprogrammedPolicies'>;
   readonly authServers: RolloutClients;
   readonly limiters: RolloutClients;
   /** Undefined when there is only one replica. */
-  readonly reports: ReportExchange | undefined;
-  /** The status that an object has. */
-  readonly stored: (id: string) => unknown;
-  readonly observers: readonly PolicyObserver[];
+  readonly reports?: ReportExchange | undefined;
+  /** The status that an object has. Default none. */
+  readonly stored?: (id: string) => unknown;
+  readonly observers?: readonly PolicyObserver[];
   /** How long clients of an earlier process may take to reconnect. */
   readonly startGraceMs?: number;
   readonly schedule?: Schedule;
@@ -98,7 +100,8 @@ export class PolicyStatusReporter implements PolicyReporter {
   forget(id: string): void {
     this.#known.delete(id);
     this.#observed.delete(id);
-    for (const observer of this.#options.observers) observer.forget(id);
+    for (const observer of this.#options.observers ?? []) observer.forget(id);
+    this.changed();
   }
 
   published(): void {
@@ -123,7 +126,7 @@ export class PolicyStatusReporter implements PolicyReporter {
     const names: string[] = [];
     for (const [id, { isSeen }] of this.#known) {
       if (names.length === maxReportedSeen) break;
-      if (isSeen && !readStored(this.#options.stored(id)).isEnforced) names.push(id);
+      if (isSeen && !readStored(this.#options.stored?.(id)).isEnforced) names.push(id);
     }
     return names;
   }
@@ -143,7 +146,7 @@ export class PolicyStatusReporter implements PolicyReporter {
   }
 
   #readStored({ id, generation, inForce }: PolicyResult): Pick<Known, 'acknowledged' | 'isSeen'> {
-    const status = this.#options.stored(id);
+    const status = this.#options.stored?.(id);
     const { programmed, isEnforced } = readStored(status);
     return {
       acknowledged: programmed === generation ? generation : undefined,
@@ -152,7 +155,7 @@ export class PolicyStatusReporter implements PolicyReporter {
   }
 
   #report(): void {
-    const { authServers, limiters, reports, observers } = this.#options;
+    const { authServers, limiters, reports, observers = [] } = this.#options;
     if (reports?.others?.length !== 0) reports?.changed();
     const others = reports?.others ?? [];
     for (const { report } of others) this.addSeen(report.seenPolicies);
@@ -172,6 +175,15 @@ export class PolicyStatusReporter implements PolicyReporter {
       if (isDeepStrictEqual(observation, this.#observed.get(id))) continue;
       this.#observed.set(id, observation);
       for (const observer of observers) observer.put(observation);
+    }
+    this.#countUnprogrammed();
+  }
+
+  #countUnprogrammed(): void {
+    const reasons = [...this.#observed.values()].map(({ programmed }) => programmed.reason);
+    for (const reason of unprogrammedReasons) {
+      const { length } = reasons.filter((one) => one === reason);
+      this.#options.metrics.unprogrammedPolicies.set({ reason }, length);
     }
   }
 

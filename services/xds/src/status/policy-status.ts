@@ -68,15 +68,16 @@ const maxAncestors = 16;
 const controllerName = 'tollgate.dev/policy';
 
 /**
- * Converts an observation to the status of its object. A condition keeps its last transition time
- * from `current`, the present status, unless its status changes.
+ * Converts an observation to the status of its object `manifest`. A condition keeps its last
+ * transition time from the present status, unless its status changes.
  */
 export function toPolicyStatus(
   observation: PolicyObservation,
-  current: unknown,
+  manifest: { readonly spec?: unknown; readonly status?: unknown },
   nowMs: number,
 ): PolicyStatus {
   const { result } = observation;
+  const { status: current } = manifest;
   const { generation: observedGeneration, warnings, inForce, allowedHosts } = result;
   const uncovered = warnings.filter(({ reason }) => reason === 'LimitsDoNotCoverAll');
   const lastValid = chooseLastValid(result, current);
@@ -86,7 +87,7 @@ export function toPolicyStatus(
     stampConditions(conditions, { known: toList(known), observedGeneration, nowMs });
   return {
     observedGeneration,
-    ...toColumns(toValues(inForce?.spec)),
+    ...toColumns(inForce?.spec, manifest.spec),
     ...(allowedHosts.length > 0 && { allowedHosts }),
     ...(lastValid && { lastValid }),
     ancestors: ancestors.map((ancestor, index) => {
@@ -128,7 +129,11 @@ function toConditions(observation: PolicyObservation) {
   const [problem] = result.problems;
   const accepted: Condition =
     problem === undefined
-      ? { status: 'True', reason: 'Accepted', message: 'the policy is in force' }
+      ? {
+          status: 'True',
+          reason: 'Accepted',
+          message: 'the policy is valid, and may have its hosts or targets',
+        }
       : { status: 'False', reason: problem.reason, message: formatAll(result.problems) };
   const ancestors = chooseAncestors(result);
   return {
@@ -198,7 +203,8 @@ function toOverridden({ overridden }: PolicyAncestor): Conditions {
 const noTraffic: Condition = {
   status: 'Unknown',
   reason: 'NoTraffic',
-  message: 'no auth server had a check with this policy: no request yet, or no external authorization',
+  message:
+    'no auth server had a check with this policy: send a request, and if this stays, let the gateway ask the auth server (external authorization)',
 };
 
 /** Auth servers do not say which Gateway a check is from, so one check counts for all of them. */
@@ -269,17 +275,13 @@ export function formatTarget(spec: unknown): string {
 
 const toColumn = (texts: readonly unknown[]): string => cut(texts.join(','), maxColumnChars);
 
-/** The version in force in short; empty if there is none. */
-function toColumns(spec: Values): Pick<PolicyStatus, 'target' | 'access' | 'limits'> {
-  const { hosts, targetRefs, access, limits, defaults } = spec;
+/** The version in force in short, else only the target of what was written. */
+function toColumns(inForce: unknown, written: unknown): Pick<PolicyStatus, 'target' | 'access' | 'limits'> {
+  if (inForce === undefined) return { target: formatTarget(written), access: '', limits: '' };
+  const { access, limits, defaults } = toValues(inForce);
   const { type = 'Authenticated' } = toValues(access ?? toValues(defaults).access);
   const named = toList(limits ?? toValues(defaults).limits).map(({ name }) => name);
-  const isKnown = hosts !== undefined || targetRefs !== undefined;
-  return {
-    target: formatTarget(spec),
-    access: isKnown ? String(type) : '',
-    limits: toColumn(named),
-  };
+  return { target: formatTarget(inForce), access: String(type), limits: toColumn(named) };
 }
 
 /** Whether the object has this status already; fields of other writers are ignored. */

@@ -118,9 +118,9 @@ export class PolicyStatusWriter implements PolicyObserver {
     const object = this.#options.objects.get(id);
     // After a change, a new result follows.
     if (observation === undefined || object?.generation !== observation.result.generation) return;
-    const { status } = object.manifest;
-    const wanted = toPolicyStatus(observation, status, this.#context.nowMs());
-    if (hasPolicyStatus(status, wanted) || !this.#options.leadership.isLeader()) return;
+    const { manifest } = object;
+    const wanted = toPolicyStatus(observation, manifest, this.#context.nowMs());
+    if (hasPolicyStatus(manifest.status, wanted) || !this.#options.leadership.isLeader()) return;
     await this.#bucket.take(this.#closing.signal);
     await this.#apply(object, wanted);
     this.#context.metrics.statusWrites.inc({ result: 'written' });

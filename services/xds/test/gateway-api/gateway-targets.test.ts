@@ -157,7 +157,7 @@ t.test('of two policies for a target the older one applies, then the first by na
     makeTargeted('shop/c', ['HTTPRoute/orders', 'HTTPRoute/orders/read'], { createdMs: 1 }),
   );
   t.match(listRules(resolution), [/^HTTPRoute orders\/read: shop\/c/, /^HTTPRoute orders: shop\/b/]);
-  const message = 'HTTPRoute orders has the older policy shop/b, which applies';
+  const message = 'HTTPRoute orders has the older policy shop/b, which applies: delete one of the two';
   t.match(Object.fromEntries(resolution.problems), {
     'shop/a': [{ field: 'spec.targetRefs[0]', reason: 'Conflicted', message }],
     'shop/c': [{ field: 'spec.targetRefs[0]', reason: 'Conflicted', message }],
@@ -180,8 +180,14 @@ t.test('a target that does not exist is named', (t) => {
   t.match(Object.fromEntries(problems), {
     'shop/a': [
       { field: 'spec.targetRefs[0]', message: 'there is no HTTPRoute other in namespace shop' },
-      { field: 'spec.targetRefs[1].sectionName', message: 'HTTPRoute orders has no rule of this name' },
-      { field: 'spec.targetRefs[2].sectionName', message: 'Gateway main has no HTTP listener of this name' },
+      {
+        field: 'spec.targetRefs[1].sectionName',
+        message: 'HTTPRoute orders has no rule with the line name: write',
+      },
+      {
+        field: 'spec.targetRefs[2].sectionName',
+        message: 'Gateway main has no HTTP listener with the line name: tls',
+      },
       { field: 'spec.targetRefs[3]', message: 'there is no GRPCRoute orders in namespace shop' },
     ],
     'bank/b': [{ reason: 'TargetNotFound', message: 'there is no HTTPRoute orders in namespace bank' }],

@@ -43,7 +43,7 @@ function judge({ policies = [], targets = ['HTTPRoute/orders'], world }: Given):
   return unenforced === undefined ? 'nothing' : `${unenforced.reason}: ${unenforced.message}`;
 }
 
-const notAttached = `NotAttached: no SecurityPolicy of Gateway shop/main has extAuth with the Service ${authService}: apply one, such as that of the value gateways of the chart`;
+const notAttached = `NotAttached: no SecurityPolicy of Gateway shop/main has extAuth with the Service ${authService}: apply one, or add { kind: EnvoyGateway, namespace: shop, name: main } to the value auth.gateways of the chart`;
 const replaces = (of: string) =>
   `Bypassed: SecurityPolicy shop/cors of ${of} replaces extAuth of SecurityPolicy shop/ours`;
 const line = 'add the line mergeType: StrategicMerge to its spec';

@@ -65,11 +65,12 @@ t.test('a policy has no effect on hosts that its namespace may not have', async 
   };
   t.same(access(), expected);
   const problems = (id: string) => pipeline.state().results.get(id)?.problems;
-  const message = 'not allowed for the namespace shop, so the policy has no effect on: b.test';
+  const message =
+    'not allowed for the namespace shop, so the policy has no effect on b.test: add them to the annotation policy.tollgate.dev/allowed-hosts of Namespace shop, or to XDS_ALLOWED_HOSTS';
   t.match(problems('shop/a'), [{ reason: 'HostNotAllowed', field: 'spec.hosts', message }]);
   t.match(problems('shop/invalid'), [
     { reason: 'Invalid' },
-    { reason: 'HostNotAllowed', message: /c\.test$/ },
+    { reason: 'HostNotAllowed', message: / c\.test: / },
   ]);
   t.match(problems('web/b'), [{ reason: 'HostNotAllowed' }]);
 
@@ -115,7 +116,7 @@ t.test('a host that is no longer allowed is denied until another policy names it
   t.match(pipeline.state().results.get('shop/a')?.problems, [
     {
       reason: 'HostNotAllowed',
-      message: 'no longer allowed for the namespace shop, so all requests are denied of: a.test',
+      message: /^no longer allowed for the namespace shop, so all requests are denied of a\.test: add them/,
     },
   ]);
 

@@ -1,8 +1,10 @@
 import { runSteps } from '@tollgate/kit/time';
+import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { LimiterRegistry } from '../../src/ads/limiters.ts';
 import { SnapshotBuilder, SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { ConfigObject } from '../../src/catalog/source.ts';
+import { registerMetrics } from '../../src/metrics.ts';
 import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
 import type { RolloutClients } from '../../src/policies/rollout.ts';
 import { type LimiterReport, summarizeLimiters } from '../../src/status/limiter-report.ts';
@@ -26,7 +28,9 @@ function startReporter(t: Test, { startGraceMs = 0, stored, other }: Options = {
   const [authServers, limiters] = [makeClients(), makeClients()];
   const observed: PolicyObservation[] = [];
   const others = other && [{ identity: 'xds-2_x', replica: 'xds-2', report: other }];
+  const registry = new Registry();
   const reporter = new PolicyStatusReporter({
+    metrics: registerMetrics(registry),
     ...{ authServers, limiters, startGraceMs, schedule: time.schedule },
     reports: others && {
       others,
@@ -52,6 +56,13 @@ function startReporter(t: Test, { startGraceMs = 0, stored, other }: Options = {
   };
   return {
     ...{ authServers, limiters, reporter, put, observed },
+    /** Policies that not all clients have, by reason, without zeros. */
+    async countUnprogrammed() {
+      const series = (await registry.metrics()).matchAll(
+        /^tollgate_xds_unprogrammed_policies\{reason="(\w+)"\} ([1-9]\d*)$/gm,
+      );
+      return Array.from(series, ([, reason, count]) => `${reason} ${count}`);
+    },
     /** `reason isSeen: message` of a policy, after changes were collected. */
     settle(id = 'shop/a', ms = 100) {
       time.advance(ms);
@@ -78,19 +89,21 @@ const refuse = (of: RolloutClients, message: string) => {
 const limited = (host: string) => ({ hosts: [host], limits: [perUser] });
 const programmed = 'Programmed false: acknowledged by all connected auth servers and limiters';
 
-t.test('a policy is programmed when auth servers and limiters have acknowledged it', (t) => {
-  const { put, settle, authServers, limiters } = startReporter(t);
+t.test('a policy is programmed when auth servers and limiters have acknowledged it', async (t) => {
+  const { put, settle, authServers, limiters, countUnprogrammed } = startReporter(t);
   const publish = put(makePolicy('shop/a', limited('a.test')));
   t.equal(settle(), 'Pending false: not served yet');
   publish();
   t.equal(settle(), 'NoClients false: no auth server and no limiter is connected');
+  t.same(await countUnprogrammed(), ['NoClients 1']);
   acknowledge(authServers);
   t.equal(settle(), 'NoClients false: no limiter is connected');
   limiters.clients.put(makeLimiter('one', { accepted: new Map() }));
   t.equal(settle(), 'Pending false: limiter-one has not acknowledged it');
+  t.same(await countUnprogrammed(), ['Pending 1']);
   acknowledge(limiters);
   t.equal(settle(), programmed);
-  t.end();
+  t.same(await countUnprogrammed(), []);
 });
 
 t.test('an edit is not programmed by the acknowledgement of the version before', (t) => {
@@ -111,17 +124,20 @@ t.test('an edit is not programmed by the acknowledgement of the version before',
   t.end();
 });
 
-t.test('a NACK is that of the policies that it names, and of all without names', (t) => {
-  const { put, settle, authServers } = startReporter(t);
+t.test('a NACK is that of the policies that it names, and of all without names', async (t) => {
+  const { put, settle, authServers, reporter, countUnprogrammed } = startReporter(t);
   put(makePolicy('shop/a', { hosts: ['a.test'] }), makePolicy('shop/b', { hosts: ['b.test'] }))();
   refuse(authServers, 'shop/a: spec.mode: unknown field');
   t.equal(settle(), 'Nacked false: refused by auth server limiter-one: shop/a: spec.mode: unknown field');
   t.equal(settle('shop/b'), programmed, 'it is in force nevertheless');
   refuse(authServers, 'out of memory');
   t.equal(settle(), 'Nacked false: refused by auth server limiter-one: out of memory');
+  t.same(await countUnprogrammed(), ['Nacked 2'], 'the other was acknowledged once, and is refused');
+  reporter.forget('shop/b');
+  settle();
+  t.same(await countUnprogrammed(), ['Nacked 1']);
   acknowledge(authServers);
   t.equal(settle(), programmed);
-  t.end();
 });
 
 t.test('a version stays programmed while clients come and go', (t) => {

@@ -32,7 +32,7 @@ const gateway = (name: string) => ({
 const invalid = { source: 'shop/a', field: 'spec.hosts', message: 'is required', reason: 'Invalid' } as const;
 
 t.test('an accepted policy has its columns, and is ready without traffic', (t) => {
-  const status = toPolicyStatus(observe(), undefined, 0);
+  const status = toPolicyStatus(observe(), {}, 0);
   t.match(status, { target: 'a.test,b.test', access: 'Public', limits: 'per-user', observedGeneration: 1 });
   t.match(status.conditions, [{ type: 'Accepted', lastTransitionTime: '1970-01-01T00:00:00Z' }, {}]);
   t.same(list(status.conditions), ['Accepted=True/Accepted', 'Ready=True/Programmed']);
@@ -50,32 +50,33 @@ t.test('an accepted policy has its columns, and is ready without traffic', (t) =
 });
 
 t.test('a condition keeps its time while its status stays, and the last valid version stays', (t) => {
-  const first = toPolicyStatus(observe(), undefined, 0);
+  const first = toPolicyStatus(observe(), {}, 0);
   const edited = observe({ generation: 2, problems: [invalid] });
-  const second = toPolicyStatus(edited, first, 60_000);
+  const second = toPolicyStatus(edited, { status: first }, 60_000);
   t.same(second.lastValid, first.lastValid);
   t.match(second.conditions, [
     { type: 'Accepted', status: 'False', reason: 'Invalid', message: 'spec.hosts: is required' },
     { type: 'Ready', status: 'False', reason: 'Invalid' },
     { type: 'Stalled', status: 'True', reason: 'Invalid' },
   ]);
-  t.same(toPolicyStatus(edited, second, 120_000).conditions, second.conditions);
+  t.same(toPolicyStatus(edited, { status: second }, 120_000).conditions, second.conditions);
   t.notOk(hasPolicyStatus(first, second));
   t.end();
 });
 
 t.test('a result without a version in force keeps the copy of another server', (t) => {
-  const { lastValid } = toPolicyStatus(observe(), undefined, 0);
+  const { lastValid } = toPolicyStatus(observe(), {}, 0);
   const unread = observe({ generation: 3, problems: [invalid], inForce: undefined });
-  t.same(toPolicyStatus(unread, { lastValid }, 0).lastValid, lastValid);
+  t.same(toPolicyStatus(unread, { status: { lastValid } }, 0).lastValid, lastValid);
+  t.match(toPolicyStatus(unread, { spec }, 0), { target: 'a.test,b.test', access: '', limits: '' });
   t.end();
 });
 
 t.test('hosts that were allowed are read from the status after a restart', (t) => {
-  const status = toPolicyStatus(observe({ allowedHosts: ['a.test'] }), undefined, 0);
+  const status = toPolicyStatus(observe({ allowedHosts: ['a.test'] }), {}, 0);
   const metadata = { name: 'a', namespace: 'shop', uid: '1', generation: 1 };
   t.same(parseConfigObject({ metadata, spec, status }).allowedHosts, ['a.test']);
-  t.notOk(hasPolicyStatus(status, toPolicyStatus(observe(), status, 0)), 'removed hosts are removed');
+  t.notOk(hasPolicyStatus(status, toPolicyStatus(observe(), { status }, 0)), 'removed hosts are removed');
   const restored = { ...status, observedGeneration: 2 };
   t.same(parseConfigObject({ metadata, spec, status: restored }).allowedHosts, undefined);
   t.end();
@@ -84,7 +85,7 @@ t.test('hosts that were allowed are read from the status after a restart', (t) =
 t.test('each Gateway has conditions, of which an unenforced one is not ready', (t) => {
   const bypassed = { reason: 'Bypassed', message: 'by SecurityPolicy cors' } as const;
   const ancestors = [{ ref: gateway('a') }, { ref: gateway('b'), unenforced: bypassed }];
-  const status = toPolicyStatus(observe({ ancestors }, { isSeen: true }), undefined, 0);
+  const status = toPolicyStatus(observe({ ancestors }, { isSeen: true }), {}, 0);
   t.match(status.ancestors, [{ ancestorRef: gateway('b') }, { ancestorRef: gateway('a') }]);
   t.same(
     status.ancestors.map(({ conditions }) => list(conditions)[2]),
@@ -93,7 +94,7 @@ t.test('each Gateway has conditions, of which an unenforced one is not ready', (
   t.same(list(status.conditions), [
     ...['Accepted=True/Accepted', 'Ready=False/Bypassed', 'Stalled=True/Bypassed'],
   ]);
-  const later = toPolicyStatus(observe({ ancestors }, { isSeen: true }), status, 60_000);
+  const later = toPolicyStatus(observe({ ancestors }, { isSeen: true }), { status }, 60_000);
   t.same(later, status, 'times of conditions of ancestors stay');
   t.end();
 });
@@ -104,7 +105,7 @@ t.test('a policy that others replace or override says so, and is ready', (t) => 
     { ref: gateway('b'), replaced: { reason: 'PartiallyProgrammed', message: 'by shop/c' } as const },
     { ref: gateway('c'), overridden: 'overrides of shop/d hold' },
   ];
-  const status = toPolicyStatus(observe({ ancestors }), undefined, 0);
+  const status = toPolicyStatus(observe({ ancestors }), {}, 0);
   t.same(
     status.ancestors.map(({ conditions }) => list(conditions).filter((one) => !/^(Acc|Enf)/.test(one))),
     [
@@ -117,7 +118,7 @@ t.test('a policy that others replace or override says so, and is ready', (t) => 
   t.match(status.ancestors[2]?.conditions[3], { message: 'overrides of shop/d hold' });
   t.same(list(status.conditions).slice(1), ['Ready=True/Programmed']);
   const pending = { status: 'False', reason: 'Pending', message: 'm' } as const;
-  const early = toPolicyStatus(observe({ ancestors }, { programmed: pending }), undefined, 0);
+  const early = toPolicyStatus(observe({ ancestors }, { programmed: pending }), {}, 0);
   t.same(list(early.ancestors[0]?.conditions)[1], 'Programmed=False/Pending');
   t.end();
 });
@@ -128,7 +129,7 @@ t.test('at most 16 ancestors are listed, and those with a problem come first', (
     ref: gateway(name),
     ...(name === 't' && { unenforced: { reason: 'NotAttached', message: 'no extAuth' } as const }),
   }));
-  const listed = toPolicyStatus(observe({ ancestors }), undefined, 0).ancestors;
+  const listed = toPolicyStatus(observe({ ancestors }), {}, 0).ancestors;
   t.equal(listed.length, 16);
   t.match(listed[0], { ancestorRef: gateway('t') });
   t.end();
@@ -136,9 +137,7 @@ t.test('at most 16 ancestors are listed, and those with a problem come first', (
 
 t.test('Reconciling is for what ends by itself, Stalled for what an owner has to change', (t) => {
   const listOf = (status: 'False' | 'Unknown', reason: string) =>
-    list(
-      toPolicyStatus(observe({}, { programmed: { status, reason, message: 'm' } }), undefined, 0).conditions,
-    );
+    list(toPolicyStatus(observe({}, { programmed: { status, reason, message: 'm' } }), {}, 0).conditions);
   t.same(listOf('False', 'Pending').slice(1), ['Ready=False/Pending', 'Reconciling=True/Pending']);
   t.same(listOf('Unknown', 'NoClients').slice(1), ['Ready=Unknown/NoClients', 'Reconciling=True/NoClients']);
   t.same(listOf('False', 'Nacked').slice(1), ['Ready=False/Nacked', 'Stalled=True/Nacked']);
