@@ -5,6 +5,7 @@ import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { TlsMetrics } from '@tollgate/kit/metrics';
 import { scheduleByTimer } from '@tollgate/kit/time';
+import { buildExplainServer } from '../admin/explain-server.ts';
 import type { ApiKeyCache } from '../api-keys/key-cache.ts';
 import { KeyUsage } from '../api-keys/key-usage.ts';
 import { settingsSpec } from '../config/settings.ts';
@@ -44,6 +45,7 @@ import type { Caches } from './create-context.ts';
 export interface ExtAuthzPorts {
   extAuthzGrpc?: number;
   extAuthzHttp?: number;
+  extAuthzAdmin?: number;
 }
 
 interface ExtAuthzParts {
@@ -116,7 +118,8 @@ export async function createExtAuthz(
     logger,
     settings,
   };
-  context.explain.current = new CheckExplainer({ ...checks, keySettings: settings, store: context.store });
+  const explainer = new CheckExplainer({ ...checks, keySettings: settings, store: context.store });
+  context.explain.current = explainer;
   const authorizer = observeChecks(new Authorizer(checks), { logger, registry, tracing, rules, policies });
   const servers = await createExtAuthzServers({
     authorizer,
@@ -151,6 +154,7 @@ export async function createExtAuthz(
       },
       { name: 'ext_authz certificates', stop: () => servers.close() },
       ...listeners(servers, ports),
+      ...(settings.extAuthzAdminPort === 0 ? [] : [explainListener(context, explainer, ports)]),
     ],
   };
 }
@@ -204,6 +208,22 @@ function listeners({ http, grpc }: ExtAuthzServers, ports: ExtAuthzPorts): reado
       stop: ({ signal }) => grpc.stop(signal),
     },
   ];
+}
+
+function explainListener(
+  { settings, logger }: Context,
+  explainer: CheckExplainer,
+  ports: ExtAuthzPorts,
+): LifecycleComponent {
+  const server = buildExplainServer({ explainer, logger, port: settings.extAuthzAdminPort });
+  return {
+    name: 'explain page',
+    start: async () => {
+      const port = settingsSpec.extAuthzAdminPort.env;
+      ports.extAuthzAdmin = await nameListenSettings(server.start(), { host: '127.0.0.1', port });
+    },
+    stop: ({ signal }) => server.stop(signal),
+  };
 }
 
 /** Statistics of both caches, which receive all invalidations. */

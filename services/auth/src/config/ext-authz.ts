@@ -29,6 +29,12 @@ export const extAuthzSettings = {
     default: 9003,
     doc: 'TCP port of the HTTP server (`http_service`). 0 selects a free port.',
   }),
+  extAuthzAdminPort: port({
+    ...svc('EXT_AUTHZ_ADMIN_PORT'),
+    group,
+    default: 0,
+    doc: 'TCP port on 127.0.0.1 of a page that explains checks, `/explain`. Its clients need no token: they are in the pod, or forward a port of it. 0: no page.',
+  }),
   extAuthzHttpForwarded: bool({
     ...svc('EXT_AUTHZ_HTTP_FORWARDED'),
     group,
@@ -193,6 +199,11 @@ const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
     ? problem('extAuthzTlsCa', `a PEM file, because ${variableName('extAuthzTlsClientSan')} is set`)
     : undefined;
 
+const adminPageNeedsChecks: Check = (s, { problem, variableName }) =>
+  s.extAuthzAdminPort !== 0 && !s.extAuthzEnabled
+    ? problem('extAuthzEnabled', `true, because ${variableName('extAuthzAdminPort')} is set`)
+    : undefined;
+
 const rateLimitPair: Check = (s, { problem }) =>
   (s.extAuthzRateLimitTlsCert === '') === (s.extAuthzRateLimitTlsKey === '')
     ? undefined
@@ -229,6 +240,6 @@ const rateLimitAddressIsValid: Check = (s, { problem }) => {
 };
 
 export const extAuthzChecks: readonly Check[] = [
-  ...[pair, clientTlsNeedsServerTls, sanNeedsAuthority],
+  ...[pair, clientTlsNeedsServerTls, sanNeedsAuthority, adminPageNeedsChecks],
   ...[rateLimitPair, rateLimitFilesNeedTls, rateLimitNeedsAddress, rateLimitAddressIsValid],
 ];

@@ -1,6 +1,6 @@
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
-import type { RouteReference } from '@tollgate/policies/match/route';
+import type { RouteHit, RouteReference } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
 import type { CallerIdentity } from './caller.ts';
 import {
@@ -32,6 +32,9 @@ export interface ExplainedRequest extends ExplainedCaller {
 export interface ExplainContext extends ExplainCallerContext {
   readonly rateLimiter: Pick<RateLimiter, 'check' | 'peek'> | undefined;
 }
+
+/** How a check would be decided, ready for JSON. */
+export type Explanation = Awaited<ReturnType<CheckExplainer['explain']>>;
 
 /** Says how a check would be decided, without side effects: nothing is counted or recorded. */
 export class CheckExplainer {
@@ -69,7 +72,10 @@ export class CheckExplainer {
       },
       caller: describeCaller(caller),
       policies: matched.map((one, index) =>
-        describePolicy(one, { caller, limits: limits[index] ?? [], request, added: current.addedAttributes }),
+        describePolicy(one, {
+          ...{ caller, limits: limits[index] ?? [], request, added: current.addedAttributes },
+          reason: input.policy ? 'the question names it' : findReason(one, hits, request.host),
+        }),
       ),
       decision: toJson(access.allowed ? this.#applyLimits(access, limits.flat()) : access),
     };
@@ -132,17 +138,38 @@ interface PolicyOptions {
   readonly limits: readonly LimitPeek[];
   readonly request: AuthzRequest;
   readonly added: readonly string[];
+  /** Why the policy applies. */
+  readonly reason: string;
+}
+
+function findReason({ policy: { name } }: MatchedPolicy, hits: readonly RouteHit[], host: string): string {
+  if (name === undefined)
+    return hits.length === 0 ? `no access policy is for ${host}` : 'the route has no access policy';
+  const applying = hits.find(({ rule }) => rule.policy === name);
+  if (applying !== undefined) return `it applies to ${describeRoute(applying)}`;
+  const overridden = hits.find(({ rule }) => rule.overrides.includes(name));
+  if (overridden !== undefined) return `its overrides hold for ${describeRoute(overridden)}`;
+  const uncertain = hits.find((hit) => hit.uncertain);
+  if (uncertain !== undefined) return `a match of ${describeRoute(uncertain)} cannot be compiled`;
+  return `one of its hosts is for ${host}`;
+}
+
+function describeRoute({ route: { kind, namespace, name }, rule: { sectionName } }: RouteHit): string {
+  return `${kind} ${namespace}/${name}${sectionName === '' ? '' : `, section ${sectionName}`}`;
 }
 
 /** A policy, the rule in it, and what it alone would decide. */
-function describePolicy(one: MatchedPolicy, { caller, limits, request, added }: PolicyOptions) {
+function describePolicy(one: MatchedPolicy, { caller, limits, request, added, reason }: PolicyOptions) {
   const { policy, rule } = one;
   const denial = findFixedDenial([one]) ?? decide(request, { matched: [one], added }, caller);
   return {
     name: policy.name ?? 'routes file',
+    reason,
     rule: rule.label ?? 'default',
     access: describeAccess(rule.access),
-    ...(denial.allowed ? { allows: true } : { allows: false, error_code: denial.errorCode }),
+    ...(denial.allowed
+      ? { allows: true }
+      : { allows: false, error_code: denial.errorCode, message: denial.message }),
     limits: limits.map(({ resetSeconds, ...limit }) => ({
       ...limit,
       ...(resetSeconds !== undefined && { reset_seconds: resetSeconds }),

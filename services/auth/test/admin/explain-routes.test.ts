@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startRateLimitService } from '@tollgate/testkit/services';
+import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
 import { httpRoute, startPolicyServer } from '../helpers/policy-server.ts';
+import { rawRequest } from '../helpers/raw-request.ts';
 import { runOperatorCommand } from '../helpers/run-command.ts';
 
 const targetRefs = [{ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name: 'orders' }];
@@ -74,9 +76,11 @@ async function startExplained(t: Test) {
   const limiter = await startRateLimitService({ RUNTIME_ROOT: folder.path, RUNTIME_WATCH_ROOT: 'false' });
   t.teardown(limiter.stop);
   const policies = await startPolicyServer(t, shop);
+  const adminPort = await freePort();
   const server = await startAuthServer(t, {
     ...{ EXT_AUTHZ_POLICY_SERVER: policies.url, EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address },
     ...{ EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s', API_KEYS_ENABLED: 'true' },
+    EXT_AUTHZ_ADMIN_PORT: String(adminPort),
   });
   const explain = async (url: string, more: object = {}): Promise<Explanation> => {
     const body = { method: 'GET', url, ...more };
@@ -93,7 +97,7 @@ async function startExplained(t: Test) {
     ).httpStatus ?? 200;
   const ready = async () => (await explain('http://a.test/')).decision.allowed;
   await awaitUntil(ready, { what: 'the policies' });
-  return { server, explain, check };
+  return { server, explain, check, page: `http://127.0.0.1:${adminPort}/explain` };
 }
 
 const states = ({ policies }: Explanation) =>
@@ -110,7 +114,12 @@ t.test('a check is explained with its policy, limits and answer, and nothing is 
     request: { method: 'GET', host: 'a.test', path: '/orders/1' },
     route: { found_by: 'host and match', hits: [{ kind: 'HTTPRoute', namespace: 'shop', name: 'orders' }] },
     caller: { user_id: userId, role: 'authenticated' },
-    policies: [{ name: 'shop/orders', rule: 'default', access: { type: 'Authenticated' }, allows: true }],
+    policies: [
+      {
+        ...{ name: 'shop/orders', reason: 'it applies to HTTPRoute shop/orders', rule: 'default' },
+        ...{ access: { type: 'Authenticated' }, allows: true },
+      },
+    ],
     decision: { allowed: true, status: 200, upstream_headers: { 'x-auth-user-id': userId } },
   });
   t.same(states(first), [
@@ -149,7 +158,7 @@ t.test('callers without access, routes of a gateway and other policies are expla
   const route = { kind: 'HTTPRoute', namespace: 'shop', name: 'orders', section_name: 'open' };
   t.match(await explain(url, { route }), {
     route: { found_by: 'gateway', hits: [{ section_name: 'open' }] },
-    policies: [{ name: 'shop/open' }],
+    policies: [{ name: 'shop/open', reason: 'it applies to HTTPRoute shop/orders, section open' }],
     decision: { allowed: true },
   });
   t.match(await explain(url, { route: { ...route, name: 'new' } }), {
@@ -228,6 +237,59 @@ t.test('an API key needs the scopes that the caller would need elsewhere', async
     const both = await createKey(server, { admin_scopes: ['policies:read', scope] });
     t.match(await ask(both.key, caller), { status: 200 }, scope);
   }
+});
+
+t.test('the page of the admin port explains without a script, and is for local callers', async (t) => {
+  const { server, explain, page } = await startExplained(t);
+  const { accessToken, userId } = await signUp(server);
+  const url = 'https://a.test/orders/1';
+  const as = `user:${userId}`;
+  const get = async (query: Readonly<Record<string, string>>, headers = {}) => {
+    const response = await fetch(`${page}?${new URLSearchParams(query)}`, { headers });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const form = await (await fetch(page)).text();
+  for (const name of ['method', 'url', 'headers', 'as'])
+    t.match(form, `<label for="field-${name}">`, 'an empty form');
+  const shown = await get({ method: 'GET', url, as });
+  t.equal(shown.status, 200);
+  t.match(shown.headers.get('content-security-policy'), /^default-src 'none'; style-src 'sha256-/);
+  t.equal(shown.headers.get('cache-control'), 'no-store');
+  t.match(shown.text, '200 allowed</strong> GET a.test/orders/1');
+  t.match(shown.text, '<h3>shop/orders</h3>');
+  t.match(shown.text, 'it applies to HTTPRoute shop/orders');
+  t.match(shown.text, '<td>per-user<td>user_id<td>Enforce<td>ok<td>2 per year<td>2<td>');
+  t.match(shown.text, '<td>planned<td>user_id<td>Trial<td>on trial<td><td><td>');
+  t.match(shown.text, `value="${as}"`, 'the form keeps its values');
+  const json = await get({ method: 'GET', url, as }, { accept: 'application/json' });
+  t.same(JSON.parse(json.text), await explain(url, { as }), 'JSON as the API has it');
+
+  const denied = await get({ method: 'GET', url: 'https://a.test/orders/admin', as });
+  t.match(denied.text, '403 denied</strong>');
+  t.match(denied.text, 'role_not_allowed');
+  t.match((await get({ method: 'get', url })).text, '<h2>Answer</h2>');
+  const markup = await get({ method: 'GET', url: 'https://a.test/"><script>x</script>', as });
+  t.notMatch(markup.text, '<script>');
+  for (const [query, problem] of [
+    [{ method: 'GET', url: '' }, 'url is required'],
+    [{ method: 'GET', url: '/orders' }, 'url must be a complete URL'],
+    [{ method: 'GET', url, as: 'ada' }, 'as must be user:'],
+    [{ method: 'GET', url, headers: 'x' }, 'line 1 of headers is not'],
+    [
+      { method: 'GET', url, headers: `Authorization: Bearer ${accessToken}` },
+      'line 1 of headers may be a credential',
+    ],
+    [{ method: 'GET', url: `https://a.test/${'x'.repeat(4096)}` }, 'url has more than 4096 characters'],
+  ] as const) {
+    const { status, text } = await get(query);
+    t.equal(status, 400, problem);
+    t.match(text, `<p class="notice">${problem}`);
+    const { text: body } = await get(query, { accept: 'application/json' });
+    t.match(JSON.parse(body), { code: 400, error_code: 'validation_failed', msg: new RegExp(`^${problem}`) });
+  }
+  t.notOk(server.logs().includes(accessToken));
+  const { status } = await rawRequest(page, '/explain', { headers: ['X-Forwarded-For', '192.0.2.1'] });
+  t.equal(status, 403, 'through a proxy');
 });
 
 t.test('the command prints the explanation of a running server', async (t) => {

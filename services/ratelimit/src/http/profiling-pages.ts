@@ -3,15 +3,9 @@ import { Session } from 'node:inspector/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
+import { isLocalCaller } from '@tollgate/kit/local-caller';
 import { errors } from '../errors.ts';
-import {
-  type DebugPage,
-  getBaseUrl,
-  type HttpReply,
-  type HttpRequest,
-  isLocalCaller,
-  textReply,
-} from './router.ts';
+import { type DebugPage, getBaseUrl, type HttpReply, type HttpRequest, textReply } from './router.ts';
 
 /**
  * Takes a CPU profile for that time, or until `signal` aborts, in the format of `.cpuprofile`

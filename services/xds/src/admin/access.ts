@@ -1,11 +1,6 @@
+import { isLocalCaller } from '@tollgate/kit/local-caller';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerTokens } from '../ads/bearer-tokens.ts';
-
-/**
- * Addresses of clients in the Pod itself and of `kubectl port-forward`. Not all of 127.0.0.0/8:
- * requests from other Pods come from 127.0.0.6 behind a sidecar of Istio.
- */
-const loopback: ReadonlySet<string> = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
 const onlyLoopback =
   'this page is for clients on loopback: use kubectl port-forward, or set XDS_ADMIN_TOKEN and send "Authorization: Bearer <token>"\n';
@@ -16,9 +11,9 @@ const onlyLoopback =
  */
 export function createPageGuard(token: string) {
   const tokens = token === '' ? undefined : new BearerTokens([token]);
-  return async ({ ip, headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
+  return async ({ raw, headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     if (tokens === undefined) {
-      return loopback.has(ip) ? undefined : reply.code(403).type('text/plain').send(onlyLoopback);
+      return isLocalCaller(raw) ? undefined : reply.code(403).type('text/plain').send(onlyLoopback);
     }
     if (tokens.check(headers.authorization) === undefined) return undefined;
     reply.code(401).header('www-authenticate', 'Bearer').type('text/plain');

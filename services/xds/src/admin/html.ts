@@ -1,26 +1,4 @@
-import { createHash } from 'node:crypto';
 import { compareText } from '@tollgate/kit/text';
-
-export const pageStyle = `
-:root { color-scheme: light dark; --ok: light-dark(#17692f, #6fd08c); --bad: light-dark(#a4161a, #ff8a80);
-  --wait: light-dark(#8a5a00, #ffc766); --line: light-dark(#d5d9e0, #3a4150); --dim: light-dark(#59616e, #a3abb8); }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; padding: 1rem 1.5rem 4rem; }
-h1 { font-size: 1.4rem; margin: 0 0 .5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
-dt, .dim { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; }
-.table { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; }
-th { color: var(--dim); font-weight: 500; white-space: nowrap; } td { overflow-wrap: anywhere; }
-code, .message { font: 13px/1.45 ui-monospace, monospace; } .message { max-width: 60ch; white-space: pre-wrap; }
-.True { color: var(--ok); } .False { color: var(--bad); } .Unknown, .Pending { color: var(--wait); }
-.notice { border-left: 4px solid var(--bad); margin: 1rem 0; padding: .3rem 0 .3rem .8rem; }
-a { color: inherit; } input, button { font: inherit; padding: .2rem .5rem; }
-`;
-
-/** Allows only this style: no scripts, no other origins. */
-export const contentSecurityPolicy =
-  `default-src 'none'; style-src 'sha256-${createHash('sha256').update(pageStyle).digest('base64')}'; ` +
-  "form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /** Part of a list, sorted by name. */
 export interface Page<T> {

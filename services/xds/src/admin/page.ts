@@ -1,5 +1,6 @@
 import type { Health } from '@tollgate/kit/health';
-import { type Html, html, trustedHtml } from '@tollgate/kit/html';
+import { type Html, html } from '@tollgate/kit/html';
+import { operatorPage } from '@tollgate/kit/operator-page';
 import type { Registry } from 'prom-client';
 import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
 import type { CommonSnapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
@@ -11,7 +12,7 @@ import type { Pipeline } from '../pipeline.ts';
 import type { PipelineState } from '../pipeline-options.ts';
 import type { PolicyPipeline } from '../policies/policy-pipeline.ts';
 import { formatFinding, type PolicyResult } from '../policies/policy-result.ts';
-import { type Page, pageStyle, paginate } from './html.ts';
+import { type Page, paginate } from './html.ts';
 
 /** State that the pages show. */
 export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
@@ -52,24 +53,15 @@ const versionLength = 12;
 export function renderDebugPage(admin: AdminState, find: string): string {
   const state = admin.pipeline.state();
   const snapshot = admin.snapshots.current();
-  const page = html`<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Tollgate xDS</title>
-<style>${trustedHtml(pageStyle)}</style></head>
-<body>
-<h1>Tollgate xDS</h1>
-${summary(admin, state, snapshot)}
+  const content = html`${summary(admin, state, snapshot)}
 ${notices(admin, state)}
 <form><label>Show only <input name="find" value="${find}"></label> <button>Find</button></form>
 ${notAcceptedObjects(state, find)}
 ${domainTable(snapshot, find)}
 ${objectTable(state, find)}
 ${policyTable(admin, find)}
-${limiterTable(admin, find)}
-</body>
-</html>
-`;
-  return page.toString();
+${limiterTable(admin, find)}`;
+  return operatorPage('Tollgate xDS', content);
 }
 
 function summary(

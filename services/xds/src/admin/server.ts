@@ -2,6 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
+import { contentSecurityPolicy } from '@tollgate/kit/operator-page';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import { getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
@@ -16,7 +17,7 @@ import {
 } from 'fastify';
 import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
 import { createPageGuard } from './access.ts';
-import { contentSecurityPolicy, type PageQuery, paginate, parsePageQuery } from './html.ts';
+import { type PageQuery, paginate, parsePageQuery } from './html.ts';
 import { type AdminState, notReadyReason, renderDebugPage, toObjectRow } from './page.ts';
 
 /** Time for a request to arrive. */
