@@ -28,10 +28,10 @@ import { summarizeLimiters } from './status/limiter-report.ts';
 import type { ReportedMatches } from './status/matched-rules.ts';
 import { policyEvents } from './status/policy-events.ts';
 import { PolicyStatusReporter, type PolicyStatusReporterOptions } from './status/policy-reporter.ts';
-import { PolicyStatusWriter } from './status/policy-writer.ts';
+import { policyStatuses } from './status/policy-status.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
-import { readStoredStatus, type StoredStatus } from './status/status-manifest.ts';
+import { rateLimitConfigStatuses, readStoredStatus, type StoredStatus } from './status/status-manifest.ts';
 import { KubernetesStatusWriter } from './status/writer.ts';
 
 /** The parts of the server that objects of a cluster report. */
@@ -203,14 +203,13 @@ function composeStatus(
     renewDeadlineMs: settings.leaseRenewDeadlineMs,
     retryPeriodMs: settings.leaseRetryPeriodMs,
   });
+  const writing = { api, leadership, debounceMs };
   const writer = new KubernetesStatusWriter(context, {
-    api,
-    objects: source.objects,
-    leadership,
-    debounceMs,
+    ...{ ...writing, kind: rateLimitConfigStatuses, objects: source.objects },
   });
   const policyWriter =
-    policies && new PolicyStatusWriter(context, { api, objects: policies.objects, leadership, debounceMs });
+    policies &&
+    new KubernetesStatusWriter(context, { ...writing, kind: policyStatuses, objects: policies.objects });
   const eventOptions = { api, leadership, instance: identity };
   const events = new KubernetesEvents(context, { ...eventOptions, kind: rateLimitConfigEvents });
   const policyEventWriter =

@@ -1,6 +1,6 @@
 import { accessPolicies } from '../kube/resources.ts';
 import type { EventKind, ObjectEvent } from './events.ts';
-import { findActionNeeded, type PolicyObservation } from './policy-status.ts';
+import { findActionNeeded, type PolicyObservation } from './policy-conditions.ts';
 
 const actions = { Accepted: 'Accept', Programmed: 'Program', Enforced: 'Enforce' } as const;
 

@@ -8,8 +8,9 @@ import type { RolloutClients } from '../policies/rollout.ts';
 import { toDomainStatus } from './domain-status.ts';
 import { groupLimiters, indexSubscribers, type LimiterGroup, type Subscribers } from './limiter-groups.ts';
 import { listClasses, type ReplicaReport, ReportedLimiters } from './limiter-report.ts';
+import type { PolicyObservation } from './policy-conditions.ts';
 import { findAuthServerAnswer, toLimiterAnswer, toProgrammed } from './policy-programmed.ts';
-import { formatTarget, type PolicyObservation } from './policy-status.ts';
+import { formatTarget } from './policy-status.ts';
 import type { ReportExchange } from './reporter.ts';
 
 /** Receives the observations of policies that have changed. */

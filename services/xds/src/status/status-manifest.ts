@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readStoredManifest, type StoredManifest, toStoredManifest } from '../catalog/stored-version.ts';
 import type { Condition } from '../catalog/validation-result.ts';
+import { rateLimitConfigs } from '../kube/resources.ts';
 import { needsAction, type ObjectStatus, toReady } from './object-status.ts';
+import type { StatusKind } from './writer.ts';
 
 /**
  * Conditions that exist only while they are True: Stalled until the owner changes the object,
@@ -123,6 +125,18 @@ export function hasStatusManifest(current: unknown, wanted: StatusManifest): boo
     )
   );
 }
+
+export const rateLimitConfigStatuses: StatusKind<ObjectStatus, StatusManifest> = {
+  resource: rateLimitConfigs,
+  idOf: ({ id }) => id,
+  isOf: ({ uid }, object) => object.uid === uid,
+  isLast: ({ programmed }) => programmed.reason !== 'Pending',
+  toManifest: (status, { status: current, nowMs, storesLastValid }) => {
+    const { lastValid, ...manifest } = toStatusManifest(status, current, nowMs);
+    return lastValid === undefined || !storesLastValid ? manifest : { ...manifest, lastValid };
+  },
+  hasManifest: hasStatusManifest,
+};
 
 /** The part of an object's status that matters after a restart. */
 export interface StoredStatus {

@@ -6,6 +6,7 @@ import type { ApiClient } from '../../src/kube/client.ts';
 import { LeaseElector } from '../../src/kube/lease.ts';
 import { HeldConfigMap } from '../../src/sources/held-config-map.ts';
 import { ReplicaReports } from '../../src/status/replica-reports.ts';
+import { rateLimitConfigStatuses } from '../../src/status/status-manifest.ts';
 import { KubernetesStatusWriter } from '../../src/status/writer.ts';
 import { connectApi, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
 import { recordingContext } from '../support/recording-logger.ts';
@@ -98,6 +99,7 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
   const cluster = { api, logger, namespace: 'tollgate', identity: 'test' };
   const leadership = new LeaseElector({ ...cluster, metrics, name: 'tollgate-xds' });
   const writer = new KubernetesStatusWriter(context, {
+    kind: rateLimitConfigStatuses,
     api,
     objects: following.source.objects,
     leadership,

@@ -4,8 +4,8 @@ import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
 import { type EventKind, KubernetesEvents, rateLimitConfigEvents } from '../../src/status/events.ts';
 import type { ObjectStatus } from '../../src/status/object-status.ts';
+import type { PolicyObservation } from '../../src/status/policy-conditions.ts';
 import { policyEvents } from '../../src/status/policy-events.ts';
-import type { PolicyObservation } from '../../src/status/policy-status.ts';
 import { connectApi, deployFile, prepareCluster } from '../support/cluster.ts';
 import { recordingContext } from '../support/recording-logger.ts';
 

@@ -1,8 +1,9 @@
 import t from 'tap';
 import { parseConfigObject } from '../../src/kube/reflector.ts';
 import type { PolicyResult } from '../../src/policies/policy-result.ts';
+import type { PolicyObservation } from '../../src/status/policy-conditions.ts';
 import { policyEvents } from '../../src/status/policy-events.ts';
-import { hasPolicyStatus, type PolicyObservation, toPolicyStatus } from '../../src/status/policy-status.ts';
+import { hasPolicyStatus, toPolicyStatus } from '../../src/status/policy-status.ts';
 import { perUser } from '../support/policies.ts';
 
 const spec = { hosts: ['a.test', 'b.test'], access: { type: 'Public' }, limits: [perUser] };

@@ -1,3 +1,4 @@
+import { runSteps } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
@@ -5,8 +6,11 @@ import type { ConfigObject } from '../../src/catalog/source.ts';
 import type { Context } from '../../src/context.ts';
 import type { ApiClient } from '../../src/kube/client.ts';
 import type { Leadership } from '../../src/kube/lease.ts';
+import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
 import type { ObjectStatus } from '../../src/status/object-status.ts';
+import { policyStatuses } from '../../src/status/policy-status.ts';
 import type { StatusWriter } from '../../src/status/reporter.ts';
+import { rateLimitConfigStatuses, type StatusManifest } from '../../src/status/status-manifest.ts';
 import { KubernetesStatusWriter, type KubernetesStatusWriterOptions } from '../../src/status/writer.ts';
 import { connectApi, createEditor, prepareCluster } from '../support/cluster.ts';
 import {
@@ -17,6 +21,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from '../support/kube-server.ts';
+import { makePolicy } from '../support/policies.ts';
 import { recordingContext } from '../support/recording-logger.ts';
 import { startSource } from '../support/source-under-test.ts';
 
@@ -71,19 +76,22 @@ interface Writing {
   results(): Promise<Record<string, number>>;
 }
 
+type WriterOptions = KubernetesStatusWriterOptions<ObjectStatus, StatusManifest>;
+
 async function startWriter(
   t: Test,
   {
     trace,
     nowMs = Date.now,
     ...options
-  }: Pick<KubernetesStatusWriterOptions, 'api' | 'objects'> &
-    Partial<KubernetesStatusWriterOptions> &
+  }: Pick<WriterOptions, 'api' | 'objects'> &
+    Partial<WriterOptions> &
     Partial<Pick<Context, 'trace' | 'nowMs'>>,
 ): Promise<Writing> {
   const { context, lines } = recordingContext({ nowMs, trace });
   const { statusWrites } = context.metrics;
   const writer = new KubernetesStatusWriter(context, {
+    kind: rateLimitConfigStatuses,
     leadership: makeLeadership().leadership,
     debounceMs: 5,
     backoff: { initialMs: 5, maxMs: 20 },
@@ -117,6 +125,39 @@ const arrive = (server: ScriptedServer, count: number) =>
 const parseBody = (server: ScriptedServer, index: number) => JSON.parse(server.requests[index]?.body ?? '{}');
 
 const base = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/shop/ratelimitconfigs';
+
+t.test('the status of a policy is written for the generation that it is of', async (t) => {
+  const server = await statusServer(t);
+  const { context } = recordingContext({});
+  const makePolicyObject = (generation: number) => {
+    const metadata = { namespace: 'shop', name: 'orders', resourceVersion: `${generation}` };
+    const { apiVersion, kind } = policyStatuses.resource;
+    const manifest = { apiVersion, kind, metadata, spec: { hosts: ['a.test'] } };
+    return { ...makePolicy('shop/orders', {}, { generation }), manifest };
+  };
+  const objects = new Map([['shop/orders', makePolicyObject(2)]]);
+  const writer = new KubernetesStatusWriter(context, {
+    ...{ kind: policyStatuses, api: server.api, objects, debounceMs: 5 },
+    leadership: makeLeadership().leadership,
+  });
+  writer.start();
+  t.teardown(() => writer.close());
+  const put = (generation: number) => {
+    const change = runSteps(
+      new PolicyCatalog().apply([{ type: 'replaced', objects: [makePolicyObject(generation)] }]),
+    );
+    for (const result of change.results) writer.put({ result, programmed: enforced, isSeen: false });
+  };
+  put(1);
+  put(2);
+  await arrive(server, 1);
+  t.match(server.requests[0]?.path, /\/namespaces\/shop\/accesspolicies\/orders\/status$/);
+  t.match(parseBody(server, 0), {
+    kind: 'AccessPolicy',
+    metadata: { resourceVersion: '2' },
+    status: { observedGeneration: 2, target: 'a.test', lastValid: { generation: 2 } },
+  });
+});
 
 t.test('status is applied to the status subresource of its object only', async (t) => {
   const server = await statusServer(t);
