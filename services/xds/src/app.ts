@@ -16,8 +16,8 @@ import { Registry } from 'prom-client';
 import { buildAdminServer } from './admin/server.ts';
 import { createAdmission } from './admission/components.ts';
 import { watchBearerTokens } from './ads/bearer-tokens.ts';
+import { ClientRegistry } from './ads/clients.ts';
 import { ResponseCache } from './ads/exchange.ts';
-import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
 import type { ServedType } from './ads/stream.ts';
 import { type Snapshot, SnapshotStore } from './catalog/snapshot.ts';
@@ -40,7 +40,7 @@ import { Pipeline } from './pipeline.ts';
 import { accessConfigType } from './policies/access-config.ts';
 import { PolicyLog } from './policies/policy-log.ts';
 import { PolicyPipeline } from './policies/policy-pipeline.ts';
-import { countByState } from './status/limiter-report.ts';
+import { countByState } from './status/client-report.ts';
 
 /** The service, before it is started. */
 export interface App {
@@ -75,8 +75,8 @@ export async function buildApp(
     served.set(true);
     stopWaiting();
   });
-  const limiters = new LimiterRegistry();
-  const access = { snapshots: new SnapshotStore(nowMs), limiters: new LimiterRegistry() };
+  const limiters = new ClientRegistry();
+  const authServers = { snapshots: new SnapshotStore(nowMs), clients: new ClientRegistry() };
   registerLimiters(() => countByState(limiters.all(), (name) => snapshots.currentOf(name)), registry);
   const tracing = await startTracing({ ...toTracingOptions(settings), logger });
   const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
@@ -84,7 +84,6 @@ export async function buildApp(
 
   const observer: { pipeline: Pipeline | undefined } = { pipeline: undefined };
   const reportMatches = () => observer.pipeline?.matchedRules?.report(snapshots.current());
-  const authServers = { snapshots: access.snapshots, clients: access.limiters };
   const parts = { snapshots, limiters, authServers, reportMatches };
   const environment = await environments[source](context, settings, parts);
   const pipeline = new Pipeline(context, {
@@ -131,7 +130,7 @@ export async function buildApp(
       [
         accessConfigType,
         {
-          ...{ ...access, clientNoun: 'auth server' as const },
+          ...{ ...authServers, clientNoun: 'auth server' as const },
           cache: new ResponseCache(accessConfigType),
           ...(environment.onSeenPolicies && { onSeenPolicies: environment.onSeenPolicies }),
         },

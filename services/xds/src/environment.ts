@@ -1,7 +1,7 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { maskUrl } from '@tollgate/kit/text';
-import type { LimiterRegistry } from './ads/limiters.ts';
+import type { ClientRegistry } from './ads/clients.ts';
 import type { SnapshotStore } from './catalog/snapshot.ts';
 import type { HoldStore, ResourceSource } from './catalog/source.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
@@ -23,8 +23,8 @@ import { HeldConfigMap } from './sources/held-config-map.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
 import { KubernetesPolicies } from './sources/kubernetes-policies.ts';
 import { LastValidFiles } from './sources/last-valid-files.ts';
+import { summarizeClients } from './status/client-report.ts';
 import { KubernetesEvents, rateLimitConfigEvents } from './status/events.ts';
-import { summarizeLimiters } from './status/limiter-report.ts';
 import type { ReportedMatches } from './status/matched-rules.ts';
 import { policyEvents } from './status/policy-events.ts';
 import { PolicyStatusReporter, type PolicyStatusReporterOptions } from './status/policy-reporter.ts';
@@ -37,7 +37,7 @@ import { KubernetesStatusWriter } from './status/writer.ts';
 /** The parts of the server that objects of a cluster report. */
 export interface Served {
   readonly snapshots: SnapshotStore;
-  readonly limiters: LimiterRegistry;
+  readonly limiters: ClientRegistry;
   /** The clients that get access policies. */
   readonly authServers: RolloutClients;
   /** The part of the replica's report about rules that have matched. */
@@ -227,10 +227,10 @@ function composeStatus(
     name: `${name}-limiters`,
     identity,
     summarize: () => ({
-      ...summarizeLimiters(limiters.settled(), (name) => snapshots.currentOf(name)),
+      ...summarizeClients(limiters.settled(), (name) => snapshots.currentOf(name)),
       matched: reportMatches(),
       ...(observed.reporter && {
-        authServers: summarizeLimiters(authServers.clients.settled(), (name) =>
+        authServers: summarizeClients(authServers.clients.settled(), (name) =>
           authServers.snapshots.currentOf(name),
         ),
         seenPolicies: observed.reporter.reportSeen(),

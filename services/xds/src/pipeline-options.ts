@@ -1,5 +1,5 @@
 import type { Schedule } from '@tollgate/kit/time';
-import type { LimiterRegistry } from './ads/limiters.ts';
+import type { ClientRegistry } from './ads/clients.ts';
 import type { SnapshotStore } from './catalog/snapshot.ts';
 import type { ResourceSource, SourceOutage, SourceProblem } from './catalog/source.ts';
 import type { ValidationResult } from './catalog/validation-result.ts';
@@ -14,7 +14,7 @@ export interface PipelineOptions {
   readonly snapshots: SnapshotStore;
   /** Whether nothing is served before `setPolicyRules` was called. */
   readonly waitsForPolicies?: boolean;
-  readonly limiters: LimiterRegistry;
+  readonly limiters: ClientRegistry;
   /** Empty when objects have no status. The caller starts and closes them. */
   readonly writers?: readonly StatusWriter[];
   /** Undefined when there is only one replica. The caller starts and closes it. */

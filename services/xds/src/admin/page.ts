@@ -2,7 +2,7 @@ import type { Health } from '@tollgate/kit/health';
 import { type Html, html } from '@tollgate/kit/html';
 import { operatorPage } from '@tollgate/kit/operator-page';
 import type { Registry } from 'prom-client';
-import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
+import type { Client, ClientRegistry } from '../ads/clients.ts';
 import type { CommonSnapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import { formatOutages } from '../catalog/source.ts';
 import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
@@ -20,7 +20,7 @@ export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
   /** Undefined when access policies are not read. */
   readonly policies: PolicyPipeline | undefined;
   readonly snapshots: SnapshotStore;
-  readonly limiters: LimiterRegistry;
+  readonly limiters: ClientRegistry;
   readonly health: Health;
   readonly registry: Registry;
   readonly sourceName: SourceName;
@@ -187,7 +187,7 @@ function policyCells({
 }
 
 function limiterTable({ limiters, nowMs }: AdminState, find: string): Html {
-  const all = [...limiters.all()].map((limiter): [string, Limiter] => [
+  const all = [...limiters.all()].map((limiter): [string, Client] => [
     `${limiter.nodeId} ${limiter.peer} ${limiter.id}`,
     limiter,
   ]);
@@ -196,7 +196,7 @@ function limiterTable({ limiters, nowMs }: AdminState, find: string): Html {
   return section('Limiters', rows, heads, (limiter) => limiterCells(limiter, nowMs()));
 }
 
-function limiterCells(limiter: Limiter, nowMs: number): Html {
+function limiterCells(limiter: Client, nowMs: number): Html {
   const { nodeId, identity, limiterClass, peer, protocol, connectedMs } = limiter;
   const { acceptedVersion, rejection } = limiter;
   const accepted =

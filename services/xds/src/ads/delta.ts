@@ -2,6 +2,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { DeltaDiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { rateLimitConfigType, type Snapshot, type SnapshotResource } from '../catalog/snapshot.ts';
+import { parseRejection } from './clients.ts';
 import {
   type AdsExchange,
   type AdsProtocol,
@@ -22,7 +23,6 @@ import {
   toAdsRequest,
   wildcardName,
 } from './exchange.ts';
-import { parseRejection } from './limiters.ts';
 
 /** State of an incremental exchange. */
 export interface DeltaExchange extends AdsExchange {

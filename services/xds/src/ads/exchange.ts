@@ -8,7 +8,7 @@ import {
 import { matchedRulesKey } from '@tollgate/rules/matched';
 import { limiterClassKey } from '@tollgate/rules/resource-shape';
 import { rateLimitConfigType, type Snapshot, type SnapshotResource } from '../catalog/snapshot.ts';
-import { rejectionMessage } from './limiters.ts';
+import { rejectionMessage } from './clients.ts';
 
 /** Subscription of a client to one resource type on one stream. */
 export interface Subscription {

@@ -7,6 +7,7 @@ import { monotonicNow, scheduleByTimer } from '@tollgate/kit/time';
 import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context } from '../context.ts';
 import type { BearerTokens } from './bearer-tokens.ts';
+import type { ClientRegistry } from './clients.ts';
 import { deltaProtocol } from './delta.ts';
 import {
   type AdsExchange,
@@ -15,7 +16,6 @@ import {
   ResponseCache,
   sotwProtocol,
 } from './exchange.ts';
-import type { LimiterRegistry } from './limiters.ts';
 import {
   maxBytesInFlight,
   maxRequestBytes,
@@ -65,7 +65,7 @@ interface EndableStream extends OpenStream {
 export interface AdsServerOptions extends AdsListenOptions {
   readonly onMatches?: ((snapshot: Snapshot, matchedRules: unknown) => void) | undefined;
   readonly snapshots: SnapshotStore;
-  readonly limiters: LimiterRegistry;
+  readonly limiters: ClientRegistry;
   /** Other types of resources by URL. Default none. */
   readonly otherTypes?: ReadonlyMap<string, ServedType>;
   readonly health: Health;
@@ -97,7 +97,10 @@ export class AdsServer {
     this.#options = options;
     const { snapshots, limiters, otherTypes = [] } = options;
     this.#types = new Map([
-      [rateLimitConfigType, { snapshots, limiters, clientNoun: 'limiter', cache: new ResponseCache() }],
+      [
+        rateLimitConfigType,
+        { snapshots, clients: limiters, clientNoun: 'limiter', cache: new ResponseCache() },
+      ],
       ...otherTypes,
     ]);
     this.#refusals = new RefusalLog(context);

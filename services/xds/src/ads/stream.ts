@@ -7,6 +7,7 @@ import { monotonicNow } from '@tollgate/kit/time';
 import { limiterClassBounds } from '@tollgate/rules/resource-shape';
 import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context, PushSpan } from '../context.ts';
+import { type ClientRegistry, escapeClientText, RegisteredClient } from './clients.ts';
 import {
   type AdsExchange,
   type AdsProtocol,
@@ -15,7 +16,6 @@ import {
   type ResponseCache,
   subscribedNames,
 } from './exchange.ts';
-import { escapeClientText, type LimiterRegistry, RegisteredLimiter } from './limiters.ts';
 import {
   maxIdentityLength,
   maxLimiterClasses,
@@ -52,7 +52,7 @@ export function adsMethod(name: string): MethodDefinition<Uint8Array, Uint8Array
 /** A type of resources, and its clients. */
 export interface ServedType {
   readonly snapshots: SnapshotStore;
-  readonly limiters: LimiterRegistry;
+  readonly clients: ClientRegistry;
   readonly cache: ResponseCache;
   /** The log calls its clients so. */
   readonly clientNoun: 'limiter' | 'auth server';
@@ -99,7 +99,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
   /** The response that the client has acknowledged last. */
   #acknowledged: { readonly nonce: string; readonly snapshot: Snapshot } | undefined;
   #exchange: Exchange;
-  #limiter: RegisteredLimiter | undefined;
+  #client: RegisteredClient | undefined;
   #subscribedMs = Number.POSITIVE_INFINITY;
   #lastNonce = 0;
   /** Only a client that has read a response can answer it. */
@@ -160,7 +160,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     this.#exchange = this.#protocol.sent(this.#exchange, reply, nonce);
     this.#context.metrics.pushes.inc({ protocol: this.#protocol.label });
     this.#tracePush(snapshot);
-    this.#limiter?.sent(this.#protocol.rejected(this.#exchange));
+    this.#client?.sent(this.#protocol.rejected(this.#exchange));
   }
 
   end(end: StreamEnd): void {
@@ -235,11 +235,11 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
 
   /** The class is that of the first request which has one, before the subscription. */
   #setClass(limiterClass: unknown): StreamEnd | undefined {
-    if (limiterClass === undefined || this.#limiter !== undefined) return undefined;
+    if (limiterClass === undefined || this.#client !== undefined) return undefined;
     if (typeof limiterClass !== 'string' || !limiterClassBounds.pattern.test(limiterClass))
       return streamEnds.invalidClass;
-    for (const { limiters } of this.#options.types.values()) {
-      const classes = limiters.classes();
+    for (const { clients } of this.#options.types.values()) {
+      const classes = clients.classes();
       if (!classes.has(limiterClass) && classes.size >= maxLimiterClasses) return streamEnds.tooManyClasses;
     }
     this.#limiterClass = limiterClass;
@@ -275,21 +275,21 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
   /** A repeated ACK says which rules of the response have matched. */
   #handleMatches({ matchedRules, nonce }: Request): void {
     if (matchedRules === undefined || this.#acknowledged?.nonce !== nonce) return;
-    this.#limiter?.setReportsMatches();
+    this.#client?.setReportsMatches();
     this.#options.onMatches?.(this.#acknowledged.snapshot, matchedRules);
   }
 
   #register(names: ReadonlySet<string> | undefined): void {
-    if (this.#limiter !== undefined) {
-      this.#limiter.setNames(names);
+    if (this.#client !== undefined) {
+      this.#client.setNames(names);
       return;
     }
     const { id } = this.#options;
     if (this.#served === undefined) return;
-    const { limiters, cache } = this.#served;
+    const { clients, cache } = this.#served;
     const { nowMs } = this.#context;
     this.#subscribedMs = nowMs();
-    this.#limiter = new RegisteredLimiter(
+    this.#client = new RegisteredClient(
       {
         id,
         nodeId: this.#nodeId,
@@ -300,7 +300,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
         connectedMs: this.#openedMs,
         limiterClass: this.#limiterClass,
       },
-      { limiters, cache, nowMs },
+      { clients, cache, nowMs },
     );
     this.#logger.info(`${this.#served.clientNoun} connected`);
   }
@@ -315,7 +315,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
       this.#hasAcknowledged = true;
       metrics.acks.inc({ protocol: label });
       this.#observePropagation(snapshot);
-      this.#limiter?.accept(snapshot, answer.accepted, answer.rejected);
+      this.#client?.accept(snapshot, answer.accepted, answer.rejected);
       return;
     }
     metrics.nacks.inc({ protocol: label });
@@ -323,10 +323,10 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
       { version: snapshot.version, rejection: answer.rejected.message },
       `${this.#served?.clientNoun} rejected the configuration`,
     );
-    this.#limiter?.reject(snapshot, answer.rejected);
+    this.#client?.reject(snapshot, answer.rejected);
   }
 
-  /** When the snapshot came into force; undefined for limiters that subscribed later. */
+  /** When the snapshot came into force; undefined for clients that subscribed later. */
   #changedMs(snapshot: Snapshot): number | undefined {
     const sinceMs = this.#served?.snapshots.sinceMs(snapshot);
     return sinceMs !== undefined && sinceMs >= this.#subscribedMs ? sinceMs : undefined;
@@ -366,9 +366,8 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     this.#writer.leave();
     this.#pushSpan?.end('disconnected');
     this.#context.metrics.streams.dec({ protocol: this.#protocol.label });
-    this.#limiter?.remove();
-    if (this.#limiter !== undefined)
-      this.#logger.info({ reason }, `${this.#served?.clientNoun} disconnected`);
+    this.#client?.remove();
+    if (this.#client !== undefined) this.#logger.info({ reason }, `${this.#served?.clientNoun} disconnected`);
     this.#options.onClose();
   }
 }

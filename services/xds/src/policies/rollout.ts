@@ -1,6 +1,6 @@
 import type { Schedule } from '@tollgate/kit/time';
 import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
-import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
+import type { Client, ClientRegistry } from '../ads/clients.ts';
 import {
   type CommonSnapshot,
   SnapshotBuilder,
@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 /** Clients of one kind and what they get. */
 export interface RolloutClients {
   readonly snapshots: SnapshotStore;
-  readonly clients: LimiterRegistry;
+  readonly clients: ClientRegistry;
 }
 
 interface RolloutOptions {
@@ -131,7 +131,7 @@ interface Expected {
   readonly removed: readonly string[];
 }
 
-function hasAccepted({ accepted, rejection, names }: Limiter, { resources, removed }: Expected): boolean {
+function hasAccepted({ accepted, rejection, names }: Client, { resources, removed }: Expected): boolean {
   // It gets the newest resources first.
   if (accepted === undefined && rejection === undefined) return true;
   const isAnswered = ({ name, version }: SnapshotResource) =>

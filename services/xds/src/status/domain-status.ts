@@ -1,5 +1,5 @@
 import type { Condition } from '../catalog/validation-result.ts';
-import { firstText, type LimiterGroup, type ServedDomain, type Subscribers } from './limiter-groups.ts';
+import { type ClientGroup, firstText, type ServedDomain, type Subscribers } from './client-groups.ts';
 
 /** Whether limiters enforce the rules of a domain. */
 export interface DomainStatus {
@@ -143,7 +143,7 @@ export function countLimiters(resource: ServedDomain, subscribers: Subscribers):
   return tally;
 }
 
-function countGroup(tally: DomainLimiters, group: LimiterGroup, { name, version }: ServedDomain): void {
+function countGroup(tally: DomainLimiters, group: ClientGroup, { name, version }: ServedDomain): void {
   const { size, example, accepted, rejection } = group;
   tally.connected += size;
   if (accepted?.get(name) === version) {

@@ -1,6 +1,6 @@
 import type { Condition } from '../catalog/validation-result.ts';
+import { type ClientGroup, firstText } from './client-groups.ts';
 import { type DomainStatus, notServed } from './domain-status.ts';
-import { firstText, type LimiterGroup } from './limiter-groups.ts';
 
 /** Whether the clients of one kind have a version of a policy. */
 export type ClientAnswer =
@@ -24,7 +24,7 @@ const maybeCut = 300;
  * Evaluates the answers of auth servers. One that refuses a set names the policies that it does not
  * understand; others of the set are in force there.
  */
-export function findAuthServerAnswer(policy: ServedPolicy, groups: readonly LimiterGroup[]): ClientAnswer {
+export function findAuthServerAnswer(policy: ServedPolicy, groups: readonly ClientGroup[]): ClientAnswer {
   const answers = groups.map((group) => answerOf(policy, group));
   const refused = answers.filter((answer) => answer.state === 'refused');
   const [refusal] = refused.toSorted((a, b) => (a.client < b.client ? -1 : 1));
@@ -36,7 +36,7 @@ export function findAuthServerAnswer(policy: ServedPolicy, groups: readonly Limi
   return { state: answers.length === 0 ? 'absent' : 'acknowledged' };
 }
 
-function answerOf({ name, namespace, version }: ServedPolicy, group: LimiterGroup): ClientAnswer {
+function answerOf({ name, namespace, version }: ServedPolicy, group: ClientGroup): ClientAnswer {
   const { accepted, rejection, example: client } = group;
   if (version !== undefined && accepted?.get(namespace) === version) return { state: 'acknowledged' };
   if (version === undefined || rejection?.resources.get(namespace) !== version)

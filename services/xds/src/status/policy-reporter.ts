@@ -5,16 +5,16 @@ import { toList, toValues } from '../gateway-api/objects.ts';
 import { unprogrammedReasons, type XdsMetrics } from '../metrics.ts';
 import type { PolicyReporter, PolicyResult } from '../policies/policy-result.ts';
 import type { RolloutClients } from '../policies/rollout.ts';
+import { type ClientGroup, groupClients, indexSubscribers, type Subscribers } from './client-groups.ts';
+import { listClasses, type ReplicaReport, ReportedClients } from './client-report.ts';
 import { toDomainStatus } from './domain-status.ts';
-import { groupLimiters, indexSubscribers, type LimiterGroup, type Subscribers } from './limiter-groups.ts';
-import { listClasses, type ReplicaReport, ReportedLimiters } from './limiter-report.ts';
 import type { PolicyObservation } from './policy-conditions.ts';
 import { findAuthServerAnswer, toLimiterAnswer, toProgrammed } from './policy-programmed.ts';
 import { formatTarget } from './policy-status.ts';
 import type { ReportExchange } from './reporter.ts';
 
 /** Receives the observations of policies that have changed. */
-export interface PolicyObserver {
+interface PolicyObserver {
   put(observation: PolicyObservation): void;
   forget(id: string): void;
 }
@@ -62,8 +62,9 @@ export class PolicyStatusReporter implements PolicyReporter {
   readonly #schedule: Schedule;
   readonly #known = new Map<string, Known>();
   readonly #observed = new Map<string, PolicyObservation>();
-  readonly #authServersElsewhere = new ReportedLimiters();
-  readonly #limitersElsewhere = new ReportedLimiters();
+  // Messages call it an auth server before its name.
+  readonly #authServersElsewhere = new ReportedClients({ unnamed: '' });
+  readonly #limitersElsewhere = new ReportedClients({ unnamed: 'a limiter' });
   readonly #stops: readonly ((() => void) | undefined)[];
   #isStarting: boolean;
   #cancelReport: (() => void) | undefined;
@@ -188,7 +189,7 @@ export class PolicyStatusReporter implements PolicyReporter {
     }
   }
 
-  #observe(known: Known, groups: readonly LimiterGroup[], subscribers: Subscribers): PolicyObservation {
+  #observe(known: Known, groups: readonly ClientGroup[], subscribers: Subscribers): PolicyObservation {
     const { result, isPublished, acknowledged, isSeen } = known;
     const { id, namespace, generation } = result;
     if (!isPublished && acknowledged !== generation) return { result, isSeen, programmed: notPublished };
@@ -220,14 +221,14 @@ function keepObserved(known: Known, { inForce }: PolicyResult): Pick<Known, 'ack
 /** The clients of one kind that are connected to any replica. */
 function listGroups(
   { clients, snapshots }: RolloutClients,
-  elsewhere: ReportedLimiters,
+  elsewhere: ReportedClients,
   others: readonly ReplicaReport[],
-): readonly LimiterGroup[] {
+): readonly ClientGroup[] {
   for (const limiterClass of [undefined, ...listClasses(others)]) {
     const snapshot = snapshots.currentOf(limiterClass);
     if (snapshot !== undefined) elsewhere.remember(snapshot);
   }
-  return [...groupLimiters(clients.settled()), ...elsewhere.groups(others)];
+  return [...groupClients(clients.settled()), ...elsewhere.groups(others)];
 }
 
 /** The generation that all clients have acknowledged, and whether the policy is enforced. */

@@ -9,7 +9,7 @@ import { getReplicaName, type Leadership } from '../kube/lease.ts';
 import { RecoveryDelay } from '../kube/recovery.ts';
 import { Reflector, type ReflectorEvent } from '../kube/reflector.ts';
 import { configMaps, type ObjectName } from '../kube/resources.ts';
-import { formatReport, type LimiterReport, parseReport, type ReplicaReport } from './limiter-report.ts';
+import { type ClientReport, formatReport, parseReport, type ReplicaReport } from './client-report.ts';
 
 export interface ReplicaReportsOptions extends ObjectName {
   readonly api: ApiClient;
@@ -19,7 +19,7 @@ export interface ReplicaReportsOptions extends ObjectName {
   /** Identity of this process: see `replicaIdentity`. */
   readonly identity: string;
   /** Makes the report of this replica. */
-  readonly summarize: () => LimiterReport;
+  readonly summarize: () => ClientReport;
   /** Changes are collected for this time. Default 200. */
   readonly debounceMs?: number;
   /** Interval of heartbeats. Default 2000. */
@@ -60,7 +60,7 @@ export class ReplicaReports {
   readonly #closing = new AbortController();
   readonly #listeners = new Set<() => void>();
   readonly #delayAfter: (failures: number) => number;
-  #report: LimiterReport | undefined;
+  #report: ClientReport | undefined;
   #beat = 0;
   readonly #recovery: RecoveryDelay;
   /** Failed writes in a row, and the last error. */
@@ -153,7 +153,7 @@ export class ReplicaReports {
     await this.#recovery.wait(delayMs, { error: this.#lastError, signal }).catch(() => undefined);
   }
 
-  async #tryWrite(report: LimiterReport): Promise<void> {
+  async #tryWrite(report: ClientReport): Promise<void> {
     this.#beat += 1;
     const { leadership, namespace } = this.#options;
     const stale = this.#entries
@@ -224,7 +224,7 @@ function toKey(identity: string): string {
 interface Entry {
   readonly text: string;
   /** Undefined when the text is not a report. */
-  readonly report: LimiterReport | undefined;
+  readonly report: ClientReport | undefined;
   /** When the text last changed; minus infinity for a former process of this replica. */
   readonly changedMs: number;
 }

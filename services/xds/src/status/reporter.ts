@@ -1,9 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { runInSlices, type Schedule, type Steps } from '@tollgate/kit/time';
-import type { LimiterRegistry } from '../ads/limiters.ts';
+import type { ClientRegistry } from '../ads/clients.ts';
 import type { CommonSnapshot, SnapshotStore } from '../catalog/snapshot.ts';
 import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
 import type { Context } from '../context.ts';
+import {
+  type ClientGroup,
+  groupClients,
+  indexSubscribers,
+  type ServedDomain,
+  type Subscribers,
+} from './client-groups.ts';
+import { listClasses, ReportedClients } from './client-report.ts';
 import {
   countLimiters,
   type DomainLimiters,
@@ -12,14 +20,6 @@ import {
   toAcknowledged,
   toDomainStatus,
 } from './domain-status.ts';
-import {
-  groupLimiters,
-  indexSubscribers,
-  type LimiterGroup,
-  type ServedDomain,
-  type Subscribers,
-} from './limiter-groups.ts';
-import { listClasses, ReportedLimiters } from './limiter-report.ts';
 import type { MatchedRules } from './matched-rules.ts';
 import { needsAction, type ObjectStatus, toObjectStatus } from './object-status.ts';
 import type { ReplicaReports } from './replica-reports.ts';
@@ -47,7 +47,7 @@ export interface StatusReporterOptions {
   /** Results by id. */
   readonly results: ReadonlyMap<string, ValidationResult>;
   readonly snapshots: SnapshotStore;
-  readonly limiters: LimiterRegistry;
+  readonly limiters: ClientRegistry;
   /** Undefined when there is only one replica. */
   readonly reports: ReportExchange | undefined;
   readonly writers: readonly StatusWriter[];
@@ -108,7 +108,7 @@ export class StatusReporter {
   /** Status of every domain that is served, by class and domain. */
   readonly #domains = new Map<string, DomainStatus>();
   /** Limiters of other replicas. */
-  readonly #reportedLimiters = new ReportedLimiters();
+  readonly #reportedLimiters = new ReportedClients({ unnamed: 'a limiter' });
   readonly #stops: readonly ((() => void) | undefined)[];
   /** Objects whose owners wait for a status. */
   readonly #edits = new Set<string>();
@@ -245,7 +245,7 @@ export class StatusReporter {
     return this.#isStarting && expected > 0 && limiters.settled().length >= expected;
   }
 
-  *#evaluateMatched(groups: readonly LimiterGroup[]): Steps<void> {
+  *#evaluateMatched(groups: readonly ClientGroup[]): Steps<void> {
     this.#isMatchedDue = false;
     const { matchedRules, results } = this.#options;
     if (matchedRules === undefined) return;
@@ -255,9 +255,9 @@ export class StatusReporter {
   }
 
   /** Reports the limiters of this replica to others, and returns those of all replicas. */
-  #exchangeReports(): readonly LimiterGroup[] {
+  #exchangeReports(): readonly ClientGroup[] {
     const { limiters, snapshots, reports, matchedRules } = this.#options;
-    const groups = groupLimiters(limiters.settled());
+    const groups = groupClients(limiters.settled());
     // Without other replicas, the next heartbeat is early enough.
     if (reports === undefined || reports.others?.length === 0) return groups;
     reports.changed();

@@ -112,7 +112,7 @@ function toMatched({ observedGeneration, matched }: ObjectStatus, current: unkno
 }
 
 /** Whether the object has this status already; fields of other writers are ignored. */
-export function hasStatusManifest(current: unknown, wanted: StatusManifest): boolean {
+function hasStatusManifest(current: unknown, wanted: StatusManifest): boolean {
   const { conditions, ...fields } = wanted;
   return (
     getField(current, 'domainOwner') === wanted.domainOwner &&

@@ -30,7 +30,7 @@ interface WriteLoopOptions extends WriteTiming {
   readonly resource: KubeResource;
   /** Ids of all objects, for a replica that becomes the leader, and for the recheck. */
   readonly all: () => Iterable<string>;
-  /** Writes one status, if it differs. Rejects when the API server refuses it or does not answer. */
+  /** Writes a status that differs. Rejects when the API server refuses it or does not answer. */
   readonly write: (next: QueuedWrite) => Promise<void>;
 }
 

@@ -23,8 +23,8 @@ export interface StatusKind<Wanted extends object, Manifest extends object> {
   readonly hasManifest: (current: unknown, manifest: Manifest) => boolean;
 }
 
-/** What a new status is made from besides what is known. */
-export interface PresentObject {
+/** An object as it is, from which a new status keeps some parts. */
+interface PresentObject {
   readonly spec: unknown;
   readonly status: unknown;
   readonly nowMs: number;

@@ -1,8 +1,8 @@
 import { runSteps } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
+import { ClientRegistry } from '../../src/ads/clients.ts';
 import { ResponseCache } from '../../src/ads/exchange.ts';
-import { LimiterRegistry } from '../../src/ads/limiters.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import { accessConfigType } from '../../src/policies/access-config.ts';
 import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
@@ -17,7 +17,7 @@ function accessSnapshot(host: string) {
 }
 
 t.test('a stream is served the type that it subscribes to first', async (t) => {
-  const access = { snapshots: new SnapshotStore(() => 0), limiters: new LimiterRegistry() };
+  const access = { snapshots: new SnapshotStore(() => 0), clients: new ClientRegistry() };
   const seen: unknown[] = [];
   const cache = new ResponseCache(accessConfigType);
   const onSeenPolicies = (names: unknown) => void seen.push(names);
@@ -35,7 +35,7 @@ t.test('a stream is served the type that it subscribes to first', async (t) => {
   t.match(first, { typeUrl: accessConfigType, resources: [{ typeUrl: accessConfigType }] });
   const answer = { typeUrl: accessConfigType, responseNonce: first.nonce };
   auth.send({ ...answer, versionInfo: first.versionInfo });
-  await awaitUntil(() => [...access.limiters.all()][0]?.accepted, { what: 'the ACK' });
+  await awaitUntil(() => [...access.clients.all()][0]?.accepted, { what: 'the ACK' });
   t.equal(limiters.size, 0, 'it is no limiter');
   const metadata = { policies_seen: ['shop/a'] };
   auth.send({ ...answer, versionInfo: first.versionInfo, node: { metadata } });

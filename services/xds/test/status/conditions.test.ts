@@ -1,20 +1,20 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
-import type { Limiter } from '../../src/ads/limiters.ts';
+import type { Client } from '../../src/ads/clients.ts';
 import type { Condition, ValidationResult } from '../../src/catalog/validation-result.ts';
+import { groupClients, indexSubscribers } from '../../src/status/client-groups.ts';
 import { countLimiters, notServed, toDomainStatus } from '../../src/status/domain-status.ts';
 import { toEvent } from '../../src/status/events.ts';
-import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
 import { type ObjectStatus, toObjectStatus, toReady } from '../../src/status/object-status.ts';
 import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
 
-const subscribersOf = (...clients: readonly Limiter[]) => runSteps(indexSubscribers(groupLimiters(clients)));
+const subscribersOf = (...clients: readonly Client[]) => runSteps(indexSubscribers(groupClients(clients)));
 
 /** Limiters of a domain, by whether they have a version. */
-const count = (clients: readonly Limiter[], domain: string, version: string) =>
+const count = (clients: readonly Client[], domain: string, version: string) =>
   countLimiters({ name: domain, version }, subscribersOf(...clients));
 
-const progress = (clients: readonly Limiter[], domain = 'shop', version = '2') =>
+const progress = (clients: readonly Client[], domain = 'shop', version = '2') =>
   toDomainStatus({ name: domain, version }, subscribersOf(...clients));
 
 const current = versions({ shop: '2', web: '1' });
@@ -189,7 +189,7 @@ t.test('rules of a class wait for limiters of this class only', async (t) => {
 
 t.test('where every limiter has a class, rules without one wait for all that get them', async (t) => {
   const shop = { name: 'shop', version: '2' };
-  const groups = groupLimiters([
+  const groups = groupClients([
     makeLimiter('a', { limiterClass: 'edge', accepted: current }),
     makeLimiter('b', { limiterClass: 'dev', accepted: versions({ shop: 'own' }) }),
   ]);
@@ -215,7 +215,7 @@ t.test('limiters with the same accepted versions are one group', async (t) => {
     makeLimiter(`${i}`, { accepted: i % 2 === 0 ? current : old }),
   );
   t.strictSame(
-    groupLimiters(clients).map(({ size, example }) => `${size} ${example}`),
+    groupClients(clients).map(({ size, example }) => `${size} ${example}`),
     ['250 limiter-0', '250 limiter-1'],
   );
 });
@@ -244,7 +244,7 @@ const invalid: ValidationResult = {
 };
 const domainStatus = toDomainStatus(
   { name: 'shop', version: 'v' },
-  runSteps(indexSubscribers(groupLimiters([makeLimiter('a', { accepted: versions({ shop: 'v' }) })]))),
+  runSteps(indexSubscribers(groupClients([makeLimiter('a', { accepted: versions({ shop: 'v' }) })]))),
 );
 
 t.test('accepted object has the progress of its domain', async (t) => {

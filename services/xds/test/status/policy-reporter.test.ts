@@ -1,13 +1,13 @@
 import { runSteps } from '@tollgate/kit/time';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
-import { LimiterRegistry } from '../../src/ads/limiters.ts';
+import { ClientRegistry } from '../../src/ads/clients.ts';
 import { SnapshotBuilder, SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { ConfigObject } from '../../src/catalog/source.ts';
 import { registerMetrics } from '../../src/metrics.ts';
 import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
 import type { RolloutClients } from '../../src/policies/rollout.ts';
-import { type LimiterReport, summarizeLimiters } from '../../src/status/limiter-report.ts';
+import { type ClientReport, summarizeClients } from '../../src/status/client-report.ts';
 import type { PolicyObservation } from '../../src/status/policy-conditions.ts';
 import { PolicyStatusReporter } from '../../src/status/policy-reporter.ts';
 import { makeLimiter, makeRejection } from '../support/limiters.ts';
@@ -18,13 +18,13 @@ interface Options {
   readonly startGraceMs?: number;
   readonly stored?: unknown;
   /** The report of another replica. */
-  readonly other?: LimiterReport;
+  readonly other?: ClientReport;
 }
 
 /** A reporter whose clients, policies and time are the test's. */
 function startReporter(t: Test, { startGraceMs = 0, stored, other }: Options = {}) {
   const time = manualSchedule();
-  const makeClients = () => ({ snapshots: new SnapshotStore(() => 0), clients: new LimiterRegistry(time) });
+  const makeClients = () => ({ snapshots: new SnapshotStore(() => 0), clients: new ClientRegistry(time) });
   const [authServers, limiters] = [makeClients(), makeClients()];
   const observed: PolicyObservation[] = [];
   const others = other && [{ identity: 'xds-2_x', replica: 'xds-2', report: other }];
@@ -160,7 +160,7 @@ t.test('clients of other replicas are waited for, and say which policies checks 
   source.put(makePolicy('shop/a', limited('a.test')))();
   for (const one of [source.authServers, source.limiters]) acknowledge(one, 'far');
   const summarize = ({ clients, snapshots }: RolloutClients) =>
-    summarizeLimiters(clients.settled(), (name) => snapshots.currentOf(name));
+    summarizeClients(clients.settled(), (name) => snapshots.currentOf(name));
   const authServers = summarize(source.authServers);
   const other = { ...summarize(source.limiters), authServers, seenPolicies: ['shop/a', 'shop/none'] };
   const { put, settle } = startReporter(t, { other });
@@ -168,7 +168,7 @@ t.test('clients of other replicas are waited for, and say which policies checks 
   t.equal(settle(), programmed.replace('false', 'true'));
   const behind = startReporter(t, { other });
   behind.put(makePolicy('shop/a', limited('b.test')))();
-  t.match(behind.settle(), /^Pending true: auth server a limiter at xds-2 has not acknowledged it/);
+  t.match(behind.settle(), /^Pending true: auth server at xds-2 has not acknowledged it/);
   t.end();
 });
 

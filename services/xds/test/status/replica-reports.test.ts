@@ -3,7 +3,7 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import { type ApiClient, objectPath } from '../../src/kube/client.ts';
 import { configMaps, type ObjectName } from '../../src/kube/resources.ts';
-import { formatReport, type LimiterReport } from '../../src/status/limiter-report.ts';
+import { type ClientReport, formatReport } from '../../src/status/client-report.ts';
 import { ReplicaReports, type ReplicaReportsOptions } from '../../src/status/replica-reports.ts';
 import { connectApi } from '../support/cluster.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
@@ -11,7 +11,7 @@ import { recordingLogger } from '../support/recording-logger.ts';
 interface Replica {
   readonly reports: ReplicaReports;
   /** Sets the report of this replica. */
-  publish(report: LimiterReport): void;
+  publish(report: ClientReport): void;
   readonly logs: readonly Record<string, unknown>[];
   /** Number of notifications of listeners. */
   notifications(): number;
@@ -30,7 +30,7 @@ function startReplica(
   const { leads = false, ...rest } = options;
   const { logger, lines } = recordingLogger();
   const leadership = { isLeader: () => leads, onChange: () => () => undefined };
-  let report: LimiterReport = { groups: [] };
+  let report: ClientReport = { groups: [] };
   const reports = new ReplicaReports({
     api,
     summarize: () => report,
@@ -49,7 +49,7 @@ function startReplica(
   reports.onChange(() => history.push(String(others())));
   t.teardown(() => reports.close());
   reports.start();
-  const publish = (next: LimiterReport): void => {
+  const publish = (next: ClientReport): void => {
     report = next;
     reports.changed();
   };

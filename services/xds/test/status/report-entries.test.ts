@@ -1,7 +1,7 @@
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import { parseKubeObject } from '../../src/kube/reflector.ts';
-import { formatReport } from '../../src/status/limiter-report.ts';
+import { formatReport } from '../../src/status/client-report.ts';
 import { ReportEntries } from '../../src/status/replica-reports.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 

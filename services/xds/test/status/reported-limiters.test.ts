@@ -1,8 +1,8 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
+import { groupClients, indexSubscribers } from '../../src/status/client-groups.ts';
+import { type ClientReport, ReportedClients, type ReportedGroup } from '../../src/status/client-report.ts';
 import { countLimiters, toDomainStatus } from '../../src/status/domain-status.ts';
-import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
-import { type LimiterReport, type ReportedGroup, ReportedLimiters } from '../../src/status/limiter-report.ts';
 import { makeLimiter, makeSnapshot } from '../support/limiters.ts';
 
 const one = makeSnapshot('one', { shop: '1', web: '1' });
@@ -10,11 +10,11 @@ const two = makeSnapshot('two', { shop: '2', web: '1' });
 
 /** Reports of another replica, read by one that has served these snapshots. */
 function startReported(...snapshots: Parameters<typeof makeSnapshot>[]) {
-  const reported = new ReportedLimiters();
+  const reported = new ReportedClients({ unnamed: 'a limiter' });
   for (const args of snapshots) reported.remember(makeSnapshot(...args));
   return {
     reported,
-    domainStatus(report: LimiterReport, domain: string, version: string) {
+    domainStatus(report: ClientReport, domain: string, version: string) {
       const other = { identity: 'replica-2_x', replica: 'replica-2', report };
       const resource = { name: domain, version };
       const subscribers = runSteps(indexSubscribers(reported.groups([other])));
@@ -24,7 +24,7 @@ function startReported(...snapshots: Parameters<typeof makeSnapshot>[]) {
   };
 }
 
-const report = (snapshot: string, ...groups: readonly ReportedGroup[]): LimiterReport => ({
+const report = (snapshot: string, ...groups: readonly ReportedGroup[]): ClientReport => ({
   snapshot,
   groups,
 });
@@ -129,7 +129,7 @@ t.test('the last 16 snapshots are known, including one that was served again', a
 t.test('domain has the limiters that subscribe to it by name or by wildcard', async (t) => {
   const subscribers = runSteps(
     indexSubscribers(
-      groupLimiters([
+      groupClients([
         makeLimiter('shop', { names: new Set(['shop', 'web']) }),
         makeLimiter('all'),
         makeLimiter('web', { names: new Set(['web']) }),

@@ -1,8 +1,8 @@
-import type { Limiter } from '../../src/ads/limiters.ts';
+import type { Client } from '../../src/ads/clients.ts';
 import type { CommonSnapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
 /** A limiter that has acknowledged nothing by default. */
-export function makeLimiter(id: string, given: Partial<Limiter> = {}): Limiter {
+export function makeLimiter(id: string, given: Partial<Client> = {}): Client {
   return {
     id,
     nodeId: `limiter-${id}`,
@@ -25,7 +25,7 @@ export const versions = (set: Readonly<Record<string, string>>): ReadonlyMap<str
   new Map(Object.entries(set));
 
 /** A NACK of such a set. */
-export function makeRejection(resources: ReadonlyMap<string, string>, message: string): Limiter['rejection'] {
+export function makeRejection(resources: ReadonlyMap<string, string>, message: string): Client['rejection'] {
   return { resources, snapshotVersion: 's', message, atMs: 0 };
 }
 

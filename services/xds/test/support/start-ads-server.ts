@@ -3,7 +3,7 @@ import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { Health } from '@tollgate/kit/health';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type { Test } from 'tap';
-import { type Limiter, LimiterRegistry } from '../../src/ads/limiters.ts';
+import { type Client, ClientRegistry } from '../../src/ads/clients.ts';
 import { AdsServer, type AdsServerOptions } from '../../src/ads/server.ts';
 import { type CommonSnapshot, SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { Context } from '../../src/context.ts';
@@ -16,14 +16,14 @@ export interface StartedAdsServer {
   readonly server: AdsServer;
   readonly port: number;
   readonly snapshots: SnapshotStore;
-  readonly limiters: LimiterRegistry;
+  readonly limiters: ClientRegistry;
   readonly metrics: XdsMetrics;
   readonly clock: FakeClock;
   readonly logLines: readonly Readonly<Record<string, unknown>>[];
   /** A new connection. */
   connect(): AdsTestClient;
   /** Throws unless exactly one limiter is connected. */
-  onlyLimiter(): Limiter;
+  onlyLimiter(): Client;
 }
 
 /** Starts a server on a free port; stopped when the test ends. */
@@ -38,7 +38,7 @@ export async function startAdsServer(
   const clock = fakeClock();
   const snapshots = new SnapshotStore(clock.now);
   if (snapshot !== undefined) snapshots.set(snapshot);
-  const limiters = new LimiterRegistry();
+  const limiters = new ClientRegistry();
   const { context, lines: logLines } = recordingContext({ nowMs: clock.now, trace });
   const server = new AdsServer(context, {
     snapshots,

@@ -2,16 +2,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Registry } from 'prom-client';
 import type { Test } from 'tap';
-import { LimiterRegistry } from '../../src/ads/limiters.ts';
+import { ClientRegistry } from '../../src/ads/clients.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { SourceEvent, SourceOutage } from '../../src/catalog/source.ts';
 import { Pipeline } from '../../src/pipeline.ts';
 import type { PipelineOptions } from '../../src/pipeline-options.ts';
-import {
-  type LimiterReport,
-  type ReplicaReport,
-  summarizeLimiters,
-} from '../../src/status/limiter-report.ts';
+import { type ClientReport, type ReplicaReport, summarizeClients } from '../../src/status/client-report.ts';
 import type { ObjectStatus } from '../../src/status/object-status.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
 import { recordingContext } from './recording-logger.ts';
@@ -20,7 +16,7 @@ import { recordingContext } from './recording-logger.ts';
 export interface TestPipeline {
   readonly pipeline: Pipeline;
   readonly store: SnapshotStore;
-  readonly limiters: LimiterRegistry;
+  readonly limiters: ClientRegistry;
   readonly time: ManualSchedule;
   /** Versions of all snapshots that came into force. */
   readonly served: readonly string[];
@@ -33,7 +29,7 @@ export interface TestPipeline {
   readonly lines: readonly Record<string, unknown>[];
   readonly registry: Registry;
   /** The last report of this replica. */
-  published(): LimiterReport | undefined;
+  published(): ClientReport | undefined;
   /** Sets the reports of other replicas. */
   setOthers(others: readonly ReplicaReport[]): void;
   /** Sets the number of limiters of an earlier process. */
@@ -56,15 +52,13 @@ export async function startPipeline(
 ): Promise<TestPipeline> {
   const time = manualSchedule();
   const store = new SnapshotStore(nowMs);
-  const limiters = new LimiterRegistry({ schedule: time.schedule });
+  const limiters = new ClientRegistry({ schedule: time.schedule });
   const served: string[] = [];
   const written: ObjectStatus[] = [];
   const edits: string[] = [];
   const forgotten: string[] = [];
   const { context, registry, lines } = recordingContext({ nowMs });
-  const replicas = otherReplicas(() =>
-    summarizeLimiters(limiters.settled(), (name) => store.currentOf(name)),
-  );
+  const replicas = otherReplicas(() => summarizeClients(limiters.settled(), (name) => store.currentOf(name)));
   let tell: (event: SourceEvent) => void = () => undefined;
   let lost: readonly SourceOutage[] = [];
   store.onChange(({ version }) => served.push(version));
@@ -132,8 +126,8 @@ export async function startPipeline(
 type Reports = NonNullable<PipelineOptions['reports']>;
 
 /** Reports of other replicas, set by the test. */
-function otherReplicas(summarize: () => LimiterReport) {
-  let published: LimiterReport | undefined;
+function otherReplicas(summarize: () => ClientReport) {
+  let published: ClientReport | undefined;
   const listeners = new Set<() => void>();
   const reports: { -readonly [Key in keyof Reports]: Reports[Key] } = {
     others: undefined,

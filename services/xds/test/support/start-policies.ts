@@ -4,7 +4,7 @@ import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { AccessConfigSchema } from '@tollgate/proto/tollgate/policy/v1/access_config';
 import type { Registry } from 'prom-client';
 import type { Test } from 'tap';
-import { type Limiter, LimiterRegistry } from '../../src/ads/limiters.ts';
+import { type Client, ClientRegistry } from '../../src/ads/clients.ts';
 import { type CommonSnapshot, SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { ConfigObject, SourceEvent } from '../../src/catalog/source.ts';
 import { PolicyLog } from '../../src/policies/policy-log.ts';
@@ -22,8 +22,8 @@ export interface TestPolicies {
   readonly registry: Registry;
   /** Published resources in order: `rules policy/shop/a`, `access shop`. */
   readonly published: readonly string[];
-  readonly limiters: LimiterRegistry;
-  readonly authServers: LimiterRegistry;
+  readonly limiters: ClientRegistry;
+  readonly authServers: ClientRegistry;
   tell(...events: readonly SourceEvent[]): void;
   /** All policies of the source. */
   replace(...objects: readonly ConfigObject[]): void;
@@ -53,8 +53,8 @@ export async function startPolicies(
   const time = manualSchedule();
   let nowMs = 0;
   const { context, lines, registry } = recordingContext({ nowMs: () => 5_000 });
-  const limiters = { snapshots: new SnapshotStore(() => 0), clients: new LimiterRegistry(time) };
-  const authServers = { snapshots: new SnapshotStore(() => 0), clients: new LimiterRegistry(time) };
+  const limiters = { snapshots: new SnapshotStore(() => 0), clients: new ClientRegistry(time) };
+  const authServers = { snapshots: new SnapshotStore(() => 0), clients: new ClientRegistry(time) };
   const published: string[] = [];
   const record = (kind: string) => (snapshot: CommonSnapshot) =>
     void published.push([kind, ...snapshot.resources.keys()].join(' '));
@@ -112,7 +112,7 @@ export async function startPolicies(
   };
 }
 
-function acknowledged(kind: string, snapshot: CommonSnapshot | undefined): Limiter {
+function acknowledged(kind: string, snapshot: CommonSnapshot | undefined): Client {
   const resources = [...(snapshot?.resources.values() ?? [])];
   const accepted = new Map(resources.map(({ name, version }) => [name, version]));
   return makeLimiter(kind, { accepted, acceptedVersion: snapshot?.version });

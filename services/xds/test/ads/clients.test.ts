@@ -1,16 +1,16 @@
 import t from 'tap';
-import { escapeClientText, LimiterRegistry } from '../../src/ads/limiters.ts';
+import { ClientRegistry, escapeClientText } from '../../src/ads/clients.ts';
 import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
 import { manualSchedule } from '../support/manual-schedule.ts';
 
 const accepted = versions({ shop: '1' });
 
-const countedIds = (limiters: LimiterRegistry): readonly string[] =>
+const countedIds = (limiters: ClientRegistry): readonly string[] =>
   [...limiters.settled()].map(({ id }) => id);
 
 function registry() {
   const time = manualSchedule();
-  const limiters = new LimiterRegistry({ schedule: time.schedule });
+  const limiters = new ClientRegistry({ schedule: time.schedule });
   const changes = { count: 0 };
   limiters.onChange(() => {
     changes.count += 1;

@@ -1,26 +1,26 @@
 import { compareText } from '@tollgate/kit/text';
-import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
+import { type Client, clientName, parseRejection } from '../ads/clients.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
-import type { LimiterGroup } from './limiter-groups.ts';
+import type { ClientGroup } from './client-groups.ts';
 import type { ReportedMatches } from './matched-rules.ts';
 
-/** Report of a replica to the others: limiters are counted, not listed. */
-export interface LimiterReport {
+/** Report of a replica to the others: clients are counted, not listed. */
+export interface ClientReport {
   /** Numbers for people who read the ConfigMap. */
-  readonly limiters?: LimiterCounts;
+  readonly limiters?: ClientCounts;
   /** Version of the snapshot that the replica serves. */
   readonly snapshot?: string | undefined;
   readonly groups: readonly ReportedGroup[];
   /** Rules that have matched requests, of some domains. */
   readonly matched?: ReportedMatches | undefined;
   /** The auth servers of the replica. */
-  readonly authServers?: Pick<LimiterReport, 'snapshot' | 'groups'> | undefined;
+  readonly authServers?: Pick<ClientReport, 'snapshot' | 'groups'> | undefined;
   /** Policies that checks had, and whose status does not say so yet. */
   readonly seenPolicies?: readonly string[] | undefined;
 }
 
-/** Limiters of a replica. */
-export interface LimiterCounts {
+/** Clients of a replica. */
+export interface ClientCounts {
   readonly connected: number;
   /** They enforce the latest rules. */
   readonly current: number;
@@ -28,13 +28,13 @@ export interface LimiterCounts {
   readonly rejecting: number;
 }
 
-/** The snapshot for limiters of a class. */
+/** The snapshot for clients of a class. */
 type SnapshotOf = (limiterClass: string | undefined) => Snapshot | undefined;
 
-/** Counts limiters, also before their first answer. */
-export function countByState(limiters: Iterable<Limiter>, snapshotOf: SnapshotOf): LimiterCounts {
+/** Counts clients, also before their first answer. */
+export function countByState(clients: Iterable<Client>, snapshotOf: SnapshotOf): ClientCounts {
   const counts = { connected: 0, current: 0, rejecting: 0 };
-  for (const { limiterClass, acceptedVersion, rejection } of limiters) {
+  for (const { limiterClass, acceptedVersion, rejection } of clients) {
     counts.connected += 1;
     if (rejection !== undefined) counts.rejecting += 1;
     else if (acceptedVersion !== undefined && acceptedVersion === snapshotOf(limiterClass)?.version)
@@ -43,10 +43,10 @@ export function countByState(limiters: Iterable<Limiter>, snapshotOf: SnapshotOf
   return counts;
 }
 
-/** Limiters with the same subscription, accepted version and rejection. */
+/** Clients with the same subscription, accepted version and rejection. */
 export interface ReportedGroup {
   readonly count: number;
-  /** Undefined for limiters without a class. */
+  /** Undefined for clients without a class. */
   readonly limiterClass?: string | undefined;
   /** Whether they say which rules have matched requests. */
   readonly reportsMatches?: boolean | undefined;
@@ -62,7 +62,7 @@ export interface ReportedGroup {
 }
 
 interface ReportedRejection {
-  /** Display name of one of the limiters. */
+  /** Display name of one of the clients. */
   readonly node: string;
   readonly message: string;
   /** Version of the rejected snapshot. */
@@ -81,23 +81,23 @@ type Description = Pick<
   'limiterClass' | 'reportsMatches' | 'names' | 'accepted' | 'rejection'
 >;
 
-/** Beyond the bounds, limiters are still counted, with less detail. */
-export function summarizeLimiters(limiters: readonly Limiter[], snapshotOf: SnapshotOf): LimiterReport {
+/** Beyond the bounds, clients are still counted, with less detail. */
+export function summarizeClients(clients: readonly Client[], snapshotOf: SnapshotOf): ClientReport {
   const common = snapshotOf(undefined);
-  const groups = new Map<string, { count: number; description: Description; limiter: Limiter }>();
+  const groups = new Map<string, { count: number; description: Description; client: Client }>();
   let rejections = 0;
   const fits = ({ rejection }: Description): boolean =>
     groups.size < maxGroups && (rejection === undefined || rejections < maxRejections);
 
-  for (const limiter of limiters) {
-    const full = describe(limiter);
+  for (const client of clients) {
+    const full = describe(client);
     const [key, description] = [full, { ...full, rejection: undefined }]
       .map((one): [string, Description] => [toKey(one), one])
-      .find(([key, one]) => groups.has(key) || fits(one)) ?? ['', { names: limiter.names && [] }];
+      .find(([key, one]) => groups.has(key) || fits(one)) ?? ['', { names: client.names && [] }];
     const group = groups.get(key);
     if (group !== undefined) group.count += 1;
     else {
-      groups.set(key, { count: 1, description, limiter });
+      groups.set(key, { count: 1, description, client });
       if (description.rejection !== undefined) rejections += 1;
     }
   }
@@ -109,9 +109,9 @@ export function summarizeLimiters(limiters: readonly Limiter[], snapshotOf: Snap
     return list;
   };
   return {
-    limiters: countByState(limiters, snapshotOf),
+    limiters: countByState(clients, snapshotOf),
     snapshot: common?.version,
-    groups: [...groups.values()].map(({ count, description, limiter }) => {
+    groups: [...groups.values()].map(({ count, description, client }) => {
       const { limiterClass, reportsMatches, names, accepted, rejection } = description;
       const snapshot = snapshotOf(limiterClass);
       const isCurrent = accepted === undefined || accepted === snapshot?.version;
@@ -122,29 +122,29 @@ export function summarizeLimiters(limiters: readonly Limiter[], snapshotOf: Snap
         ...(snapshot !== common && { snapshot: snapshot?.version }),
         names: names && (takeNames(names) ?? []),
         accepted,
-        behind: isCurrent ? undefined : takeNames(findBehind(limiter, snapshot)),
+        behind: isCurrent ? undefined : takeNames(findBehind(client, snapshot)),
         rejection,
       };
     }),
   };
 }
 
-function describe(limiter: Limiter): Description {
-  const { limiterClass, reportsMatches, names, acceptedVersion, rejection } = limiter;
+function describe(client: Client): Description {
+  const { limiterClass, reportsMatches, names, acceptedVersion, rejection } = client;
   return {
     ...(limiterClass !== undefined && { limiterClass }),
     ...(reportsMatches && { reportsMatches }),
     names: names && [...names].sort(compareText),
     accepted: acceptedVersion,
     rejection: rejection && {
-      node: limiterName(limiter).slice(0, maxNodeLength).toWellFormed(),
+      node: clientName(client).slice(0, maxNodeLength).toWellFormed(),
       message: rejection.message.slice(0, maxMessageLength).toWellFormed(),
       snapshot: rejection.snapshotVersion,
     },
   };
 }
 
-/** Limiters with the same rejection are one group, whatever their names. */
+/** Clients with the same rejection are one group, whatever their names. */
 function toKey({ limiterClass, reportsMatches, names, accepted, rejection }: Description): string {
   return JSON.stringify([
     limiterClass,
@@ -156,9 +156,9 @@ function toKey({ limiterClass, reportsMatches, names, accepted, rejection }: Des
   ]);
 }
 
-/** Domains that the limiter has in another version than the snapshot; undefined when too many. */
+/** Domains that the client has in another version than the snapshot; undefined when too many. */
 function findBehind(
-  { names, accepted }: Limiter,
+  { names, accepted }: Client,
   snapshot: Snapshot | undefined,
 ): readonly string[] | undefined {
   if (snapshot === undefined) return undefined;
@@ -172,7 +172,7 @@ function findBehind(
 }
 
 /** `beat` makes the text differ each time it is written. */
-export function formatReport(report: LimiterReport, beat: number): string {
+export function formatReport(report: ClientReport, beat: number): string {
   return JSON.stringify({ beat, ...report });
 }
 
@@ -180,7 +180,7 @@ export function formatReport(report: LimiterReport, beat: number): string {
  * Parses the report of another replica, perhaps of another release: unknown and malformed fields
  * are ignored, and so are groups without a count. Undefined for a text that is not a report.
  */
-export function parseReport(text: string): LimiterReport | undefined {
+export function parseReport(text: string): ClientReport | undefined {
   try {
     const fields = toFields(JSON.parse(text));
     const { matched, authServers, seenPolicies } = fields;
@@ -253,10 +253,10 @@ export interface ReplicaReport {
   readonly identity: string;
   /** Name of the pod. */
   readonly replica: string;
-  readonly report: LimiterReport;
+  readonly report: ClientReport;
 }
 
-/** Classes of limiters in reports that have one. */
+/** Classes of clients in reports that have one. */
 export function listClasses(reports: Iterable<ReplicaReport>): ReadonlySet<string> {
   const groups = [...reports].flatMap(({ report }) => report.groups);
   return new Set(groups.flatMap(({ limiterClass }) => limiterClass ?? []));
@@ -271,12 +271,18 @@ const maxSnapshots = 16;
 /**
  * Turns reports into groups. Reports name snapshots by version, a hash of the content: they are
  * looked up among the last snapshots of this replica. Replicas batch changes at different moments,
- * so that one may serve a snapshot that another has skipped. Its limiters are then waited for until
+ * so that one may serve a snapshot that another has skipped. Its clients are then waited for until
  * they have one that both know.
  */
-export class ReportedLimiters {
+export class ReportedClients {
   /** Versions of the last snapshots, the oldest first. */
   readonly #history = new Map<string, ReadonlyMap<string, string>>();
+  readonly #unnamed: string;
+
+  /** `unnamed` is what a client is called that the report does not name. */
+  constructor({ unnamed }: { readonly unnamed: string }) {
+    this.#unnamed = unnamed;
+  }
 
   remember({ version, resources }: Snapshot): void {
     const versions =
@@ -288,18 +294,18 @@ export class ReportedLimiters {
     if (oldest !== undefined && this.#history.size > maxSnapshots) this.#history.delete(oldest);
   }
 
-  groups(reports: Iterable<ReplicaReport>): readonly LimiterGroup[] {
+  groups(reports: Iterable<ReplicaReport>): readonly ClientGroup[] {
     return [...reports].flatMap(({ replica, report }) =>
       report.groups.map((group) => this.#toGroup(group, report, replica)),
     );
   }
 
-  #toGroup(group: ReportedGroup, report: LimiterReport, replica: string): LimiterGroup {
+  #toGroup(group: ReportedGroup, report: ClientReport, replica: string): ClientGroup {
     const { count, limiterClass, reportsMatches = false, names, rejection } = group;
     const rejected = rejection && this.#history.get(rejection.snapshot);
     return {
       size: count,
-      example: `${rejection?.node || 'a limiter'} at ${replica}`,
+      example: [rejection?.node || this.#unnamed, 'at', replica].join(' ').trim(),
       limiterClass,
       reportsMatches,
       names: names && new Set(names),
@@ -309,7 +315,7 @@ export class ReportedLimiters {
   }
 
   /** Undefined when they have accepted nothing, or an unknown version. */
-  #findAccepted({ accepted, behind, snapshot }: ReportedGroup, report: LimiterReport): Versions | undefined {
+  #findAccepted({ accepted, behind, snapshot }: ReportedGroup, report: ClientReport): Versions | undefined {
     if (accepted === undefined) return undefined;
     const versions = this.#history.get(accepted);
     const served = this.#history.get(snapshot ?? report.snapshot ?? '');

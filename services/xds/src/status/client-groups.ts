@@ -1,18 +1,18 @@
 import type { Steps } from '@tollgate/kit/time';
-import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
+import { type Client, clientName, parseRejection } from '../ads/clients.ts';
 import type { SnapshotResource } from '../catalog/snapshot.ts';
 
-/** A domain and its version, for limiters of a class or, without one, for all. */
+/** A domain and its version, for clients of a class or, without one, for all. */
 export interface ServedDomain extends Pick<SnapshotResource, 'name' | 'version'> {
   readonly limiterClass?: string | undefined;
 }
 
-/** Limiters with the same subscription, accepted versions and rejection. */
-export interface LimiterGroup {
+/** Clients with the same subscription, accepted versions and rejection. */
+export interface ClientGroup {
   readonly size: number;
   /** Display name of one of them: the one that sorts first, because their order changes. */
   readonly example: string;
-  /** Undefined for limiters without a class. */
+  /** Undefined for clients without a class. */
   readonly limiterClass?: string | undefined;
   /** Whether they say which rules have matched requests. */
   readonly reportsMatches?: boolean | undefined;
@@ -25,20 +25,20 @@ export interface LimiterGroup {
 
 type GroupRejection = ReturnType<typeof parseRejection<ReadonlyMap<string, string>>>;
 
-/** Limiters of one snapshot share the maps of their versions, which identify a group. */
-export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGroup[] {
+/** Clients of one snapshot share the maps of their versions, which identify a group. */
+export function groupClients(clients: Iterable<Client>): readonly ClientGroup[] {
   const ids = new Map<unknown, number>();
   const identify = (map: unknown): number => {
     const id = ids.get(map) ?? ids.size;
     ids.set(map, id);
     return id;
   };
-  const groups = new Map<string, LimiterGroup>();
-  for (const limiter of limiters) {
-    const { names, limiterClass, reportsMatches, accepted, rejection } = limiter;
+  const groups = new Map<string, ClientGroup>();
+  for (const client of clients) {
+    const { names, limiterClass, reportsMatches, accepted, rejection } = client;
     const maps = [names, accepted, rejection?.resources].map(identify);
     const key = `${maps.join(' ')} ${limiterClass ?? ''} ${reportsMatches} ${rejection?.message ?? ''}`;
-    const example = limiterName(limiter);
+    const example = clientName(client);
     const group = groups.get(key);
     if (group === undefined)
       groups.set(key, {
@@ -60,28 +60,28 @@ export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGrou
   return [...groups.values()];
 }
 
-/** Limiters by the domains that they subscribe to. */
+/** Clients by the domains that they subscribe to. */
 export interface Subscribers {
-  /** Limiters in total. */
+  /** Clients in total. */
   readonly size: number;
   readonly hasRejections: boolean;
-  /** Limiters whose acknowledgements the domain waits for. */
-  of(domain: ServedDomain): readonly LimiterGroup[];
+  /** Clients whose acknowledgements the domain waits for. */
+  of(domain: ServedDomain): readonly ClientGroup[];
 }
 
-/** Whether limiters of a class have other rules for a domain than limiters without a class. */
+/** Whether clients of a class have other rules for a domain than clients without a class. */
 type HasOwnRules = (limiterClass: string, domain: string) => boolean;
 
 /**
- * Indexes groups by domain. Limiters with subscriptions of their own are groups of their own:
+ * Indexes groups by domain. Clients with subscriptions of their own are groups of their own:
  * checking hundreds of groups for each of thousands of domains would take most of a second.
  *
- * Rules without a class wait for limiters without a class, so that others, of a class for
- * development or far away, hold up only their own. Where every limiter has a class, they wait for
+ * Rules without a class wait for clients without a class, so that others, of a class for
+ * development or far away, hold up only their own. Where every client has a class, they wait for
  * all that get them.
  */
 export function* indexSubscribers(
-  groups: readonly LimiterGroup[],
+  groups: readonly ClientGroup[],
   hasOwnRules: HasOwnRules = () => false,
 ): Steps<Subscribers> {
   const byClass = new Map<string | undefined, GroupIndex>();
@@ -91,7 +91,7 @@ export function* indexSubscribers(
     yield;
   }
   const common = byClass.get(undefined);
-  const ofAllClasses = (name: string): readonly LimiterGroup[] =>
+  const ofAllClasses = (name: string): readonly ClientGroup[] =>
     [...byClass].flatMap(([limiterClass = '', index]) =>
       hasOwnRules(limiterClass, name) ? [] : index.of(name),
     );
@@ -107,10 +107,10 @@ export function* indexSubscribers(
 
 /** Groups of one class. */
 class GroupIndex {
-  readonly #wildcards: LimiterGroup[] = [];
-  readonly #byName = new Map<string, LimiterGroup[]>();
+  readonly #wildcards: ClientGroup[] = [];
+  readonly #byName = new Map<string, ClientGroup[]>();
 
-  add(group: LimiterGroup): this {
+  add(group: ClientGroup): this {
     if (group.names === undefined) this.#wildcards.push(group);
     for (const name of group.names ?? []) {
       const others = this.#byName.get(name);
@@ -120,7 +120,7 @@ class GroupIndex {
     return this;
   }
 
-  of(name: string): readonly LimiterGroup[] {
+  of(name: string): readonly ClientGroup[] {
     const named = this.#byName.get(name);
     return named === undefined ? this.#wildcards : [...this.#wildcards, ...named];
   }

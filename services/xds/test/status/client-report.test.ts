@@ -1,19 +1,19 @@
 import t from 'tap';
-import type { Limiter } from '../../src/ads/limiters.ts';
-import { formatReport, parseReport, summarizeLimiters } from '../../src/status/limiter-report.ts';
+import type { Client } from '../../src/ads/clients.ts';
+import { formatReport, parseReport, summarizeClients } from '../../src/status/client-report.ts';
 import { makeLimiter, makeRejection, makeSnapshot, versions } from '../support/limiters.ts';
 
 const now = makeSnapshot('new', { shop: '2', web: '1' });
 const current = versions({ shop: '2', web: '1' });
 const old = versions({ shop: '1', web: '1' });
 
-const present = (id: string): Limiter => makeLimiter(id, { accepted: current, acceptedVersion: 'new' });
+const present = (id: string): Client => makeLimiter(id, { accepted: current, acceptedVersion: 'new' });
 
 /** As another replica reads it. */
-const passedOn = (clients: readonly Limiter[], snapshot = now) =>
+const passedOn = (clients: readonly Client[], snapshot = now) =>
   parseReport(
     formatReport(
-      summarizeLimiters(clients, () => snapshot),
+      summarizeClients(clients, () => snapshot),
       1,
     ),
   );
@@ -21,7 +21,7 @@ const passedOn = (clients: readonly Limiter[], snapshot = now) =>
 t.test('limiters in the same state are counted together', async (t) => {
   const clients = [present('1'), present('2'), makeLimiter('3')];
   t.strictSame(
-    summarizeLimiters(clients, () => now),
+    summarizeClients(clients, () => now),
     {
       limiters: { connected: 3, current: 2, rejecting: 0 },
       snapshot: 'new',
@@ -31,14 +31,14 @@ t.test('limiters in the same state are counted together', async (t) => {
       ],
     },
   );
-  const { limiters, ...forReplicas } = summarizeLimiters(clients, () => now);
+  const { limiters, ...forReplicas } = summarizeClients(clients, () => now);
   t.ok(limiters, 'for people');
   t.strictSame(passedOn(clients), forReplicas, 'it is read as it was written');
 });
 
 t.test('report before the first snapshot is empty', async (t) => {
   t.strictSame(
-    summarizeLimiters([], () => undefined),
+    summarizeClients([], () => undefined),
     {
       limiters: { connected: 0, current: 0, rejecting: 0 },
       snapshot: undefined,
@@ -84,7 +84,7 @@ t.test('report is bounded and counts every limiter', async (t) => {
       rejection: i % 2 === 0 ? words(i) : undefined,
     }),
   );
-  const { limiters, ...report } = summarizeLimiters(clients, () => now);
+  const { limiters, ...report } = summarizeClients(clients, () => now);
   t.match(limiters, { connected: 3_000, rejecting: 1_500 });
   t.equal(
     report.groups.reduce((sum, { count }) => sum + count, 0),

@@ -3,11 +3,11 @@ import type { Snapshot } from '../catalog/snapshot.ts';
 import type { KnownResources, RejectedResources, ResponseCache } from './exchange.ts';
 import { maxRejectionLength } from './limits.ts';
 
-/** A connected limiter: an ADS stream that has subscribed to RateLimitConfig. */
-export interface Limiter {
+/** A limiter or an auth server: an ADS stream that has subscribed to a type of resources. */
+export interface Client {
   /** Id of the stream, unique in this process. */
   readonly id: string;
-  /** Chosen by the limiter; may be empty. */
+  /** Chosen by the client; may be empty. */
   readonly nodeId: string;
   /** Name in the client certificate; may be empty. The node id is trusted only within it. */
   readonly identity: string;
@@ -15,7 +15,7 @@ export interface Limiter {
   readonly peer: string;
   readonly protocol: 'sotw' | 'delta';
   readonly connectedMs: number;
-  /** Undefined for a limiter without a class. */
+  /** Undefined for a client without a class. */
   readonly limiterClass: string | undefined;
   /** Whether it says which rules have matched requests. */
   readonly reportsMatches: boolean;
@@ -34,13 +34,13 @@ export interface Rejection {
   /** Rejected versions by domain. */
   readonly resources: ReadonlyMap<string, string>;
   readonly snapshotVersion: string;
-  /** The limiter's message, escaped and cut. */
+  /** The client's message, escaped and cut. */
   readonly message: string;
   readonly atMs: number;
 }
 
 /** Display name: node id or address, with the identity that vouches for it. */
-export function limiterName({ nodeId, peer, identity }: Pick<Limiter, 'nodeId' | 'peer' | 'identity'>) {
+export function clientName({ nodeId, peer, identity }: Pick<Client, 'nodeId' | 'peer' | 'identity'>) {
   return identity === '' ? nodeId || peer : `${nodeId || peer} (${identity})`;
 }
 
@@ -99,14 +99,14 @@ function parseResourceName(line: string, resources: ReadonlyMap<string, unknown>
   return found;
 }
 
-/** A new limiter counts without an answer after this time. Ours compiles 10,000 domains in less. */
+/** A new client counts without an answer after this time. Ours compiles 10,000 domains in less. */
 const firstAnswerMs = 5_000;
 
-/** The connected limiters and what each of them enforces. */
-export class LimiterRegistry {
-  readonly #limiters = new Map<string, Limiter>();
+/** The connected clients and what each of them enforces. */
+export class ClientRegistry {
+  readonly #clients = new Map<string, Client>();
   readonly #listeners = new Set<() => void>();
-  /** Limiters that have not answered yet, with the function that cancels their timer. */
+  /** Clients that have not answered yet, with the function that cancels their timer. */
   readonly #unanswered = new Map<string, () => void>();
   readonly #schedule: Schedule;
 
@@ -114,35 +114,35 @@ export class LimiterRegistry {
     this.#schedule = schedule;
   }
 
-  put(limiter: Limiter): void {
-    const { id, accepted, rejection } = limiter;
+  put(client: Client): void {
+    const { id, accepted, rejection } = client;
     if (accepted !== undefined || rejection !== undefined) this.#stopWaiting(id);
-    else if (!this.#limiters.has(id)) this.#awaitAnswer(id);
-    this.#limiters.set(id, limiter);
+    else if (!this.#clients.has(id)) this.#awaitAnswer(id);
+    this.#clients.set(id, client);
     this.#notify();
   }
 
   remove(id: string): void {
     this.#stopWaiting(id);
-    if (this.#limiters.delete(id)) this.#notify();
+    if (this.#clients.delete(id)) this.#notify();
   }
 
-  all(): Iterable<Limiter> {
-    return this.#limiters.values();
+  all(): Iterable<Client> {
+    return this.#clients.values();
   }
 
-  /** Excludes limiters that have just connected and not responded yet. */
-  settled(): readonly Limiter[] {
-    return [...this.#limiters.values()].filter(({ id }) => !this.#unanswered.has(id));
+  /** Excludes clients that have just connected and not responded yet. */
+  settled(): readonly Client[] {
+    return [...this.#clients.values()].filter(({ id }) => !this.#unanswered.has(id));
   }
 
   get size(): number {
-    return this.#limiters.size;
+    return this.#clients.size;
   }
 
-  /** Classes of the connected limiters. */
+  /** Classes of the connected clients. */
   classes(): ReadonlySet<string> {
-    return new Set([...this.#limiters.values()].flatMap(({ limiterClass }) => limiterClass ?? []));
+    return new Set([...this.#clients.values()].flatMap(({ limiterClass }) => limiterClass ?? []));
   }
 
   onChange(listener: () => void): () => void {
@@ -168,40 +168,40 @@ export class LimiterRegistry {
   }
 }
 
-/** The limiter of one stream, in the registry. */
-export class RegisteredLimiter {
-  readonly #registry: LimiterRegistry;
+/** The client of one stream, in the registry. */
+export class RegisteredClient {
+  readonly #registry: ClientRegistry;
   readonly #cache: ResponseCache;
   readonly #nowMs: () => number;
-  #limiter: Limiter;
+  #client: Client;
 
   constructor(
-    limiter: Omit<Limiter, 'accepted' | 'acceptedVersion' | 'rejection' | 'reportsMatches'>,
+    client: Omit<Client, 'accepted' | 'acceptedVersion' | 'rejection' | 'reportsMatches'>,
     options: {
-      readonly limiters: LimiterRegistry;
+      readonly clients: ClientRegistry;
       readonly cache: ResponseCache;
       readonly nowMs: () => number;
     },
   ) {
-    this.#registry = options.limiters;
+    this.#registry = options.clients;
     this.#cache = options.cache;
     this.#nowMs = options.nowMs;
-    this.#limiter = {
-      ...limiter,
+    this.#client = {
+      ...client,
       reportsMatches: false,
       accepted: undefined,
       acceptedVersion: undefined,
       rejection: undefined,
     };
-    this.#registry.put(this.#limiter);
+    this.#registry.put(this.#client);
   }
 
   setReportsMatches(): void {
-    if (!this.#limiter.reportsMatches) this.#change({ reportsMatches: true });
+    if (!this.#client.reportsMatches) this.#change({ reportsMatches: true });
   }
 
   setNames(names: ReadonlySet<string> | undefined): void {
-    if (names !== this.#limiter.names) this.#change({ names });
+    if (names !== this.#client.names) this.#change({ names });
   }
 
   accept(snapshot: Snapshot, accepted: KnownResources, rejected: RejectedResources | undefined): void {
@@ -219,7 +219,7 @@ export class RegisteredLimiter {
 
   /** A response was sent, which replaces what was rejected, except for `stillRejected`. */
   sent(stillRejected: RejectedResources | undefined): void {
-    const { rejection } = this.#limiter;
+    const { rejection } = this.#client;
     if (rejection === undefined) return;
     this.#change({
       rejection: stillRejected && {
@@ -231,12 +231,12 @@ export class RegisteredLimiter {
   }
 
   remove(): void {
-    this.#registry.remove(this.#limiter.id);
+    this.#registry.remove(this.#client.id);
   }
 
-  #change(changes: Partial<Limiter>): void {
-    this.#limiter = { ...this.#limiter, ...changes };
-    this.#registry.put(this.#limiter);
+  #change(changes: Partial<Client>): void {
+    this.#client = { ...this.#client, ...changes };
+    this.#registry.put(this.#client);
   }
 
   #toRejection({ version }: Snapshot, { resources, message }: RejectedResources): Rejection {
