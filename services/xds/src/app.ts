@@ -82,14 +82,16 @@ export async function buildApp(
   const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
   const context: Context = { logger, metrics, nowMs, trace };
 
-  const observer: { pipeline: Pipeline | undefined } = { pipeline: undefined };
+  const observer: { pipeline?: Pipeline; policies?: PolicyPipeline | undefined } = {};
   const reportMatches = () => observer.pipeline?.matchedRules?.report(snapshots.current());
   const parts = { snapshots, limiters, authServers, reportMatches };
   const environment = await environments[source](context, settings, parts);
   const pipeline = new Pipeline(context, {
     ...environment,
     snapshots,
-    waitsForPolicies: environment.policies !== undefined,
+    ...(environment.policies && {
+      policiesMissingReason: () => observer.policies?.state().notServedReason ?? '',
+    }),
     limiters,
     debounceMs: settings.debounceMs,
     allowEmpty: settings.allowEmpty,
@@ -116,6 +118,7 @@ export async function buildApp(
       allowEmptyStart: settings.allowEmpty && (source !== 'folder' || settings.allowNoPolicies),
       deletions: toDeletionOptions(settings, environment.policyHoldStore ?? memoryHold),
     });
+  observer.policies = policies;
   const admin = buildAdminServer(
     { registry, pipeline, policies, snapshots, limiters, health, logger, nowMs, sourceName: source },
     { host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },

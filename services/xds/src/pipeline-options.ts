@@ -12,8 +12,8 @@ import type { StoredStatus } from './status/status-manifest.ts';
 export interface PipelineOptions {
   readonly source: ResourceSource;
   readonly snapshots: SnapshotStore;
-  /** Whether nothing is served before `setPolicyRules` was called. */
-  readonly waitsForPolicies?: boolean;
+  /** Why `setPolicyRules` was not called yet, before which nothing is served. Absent: no wait. */
+  readonly policiesMissingReason?: () => string;
   readonly limiters: ClientRegistry;
   /** Empty when objects have no status. The caller starts and closes them. */
   readonly writers?: readonly StatusWriter[];

@@ -151,7 +151,7 @@ export class Pipeline {
     if (this.#options.snapshots.current() !== undefined) return undefined;
     if (this.#emptyHeldBack)
       return 'there are no limits, and XDS_ALLOW_EMPTY=false prevents serving an empty set';
-    if (this.#synced && this.#waitsForPolicies()) return 'access policies have not been read yet';
+    if (this.#synced && this.#waitsForPolicies()) return this.#options.policiesMissingReason?.();
     const reasons = formatOutages(this.#outages());
     return `the source has not synced yet${reasons === '' ? '' : `: ${reasons}`}`;
   }
@@ -239,7 +239,7 @@ export class Pipeline {
   }
 
   #waitsForPolicies(): boolean {
-    return this.#options.waitsForPolicies === true && this.#policyRules === undefined;
+    return this.#options.policiesMissingReason !== undefined && this.#policyRules === undefined;
   }
 
   #serve(): void {

@@ -222,6 +222,8 @@ interface TestCluster {
   readonly objects?: readonly unknown[];
   /** Undefined for the default response. */
   readonly answerTo?: (request: SeenRequest) => Answer | undefined;
+  /** The clock of the service. */
+  readonly nowMs?: () => number;
 }
 
 /**
@@ -231,7 +233,7 @@ interface TestCluster {
 async function followCluster(
   t: Test,
   env: Readonly<Record<string, string>> = {},
-  { objects = [], answerTo = () => undefined }: TestCluster = {},
+  { objects = [], answerTo = () => undefined, nowMs = Date.now }: TestCluster = {},
 ) {
   const server = await startScriptedServer((response, request) => {
     const { path, query, method, body } = request;
@@ -246,11 +248,8 @@ async function followCluster(
   t.teardown(() => server.stop());
   const folder = makeTextFolder(t);
   folder.write('kubeconfig', makeKubeconfig(server.url));
-  const app = await startApp(t, {
-    XDS_SOURCE: 'kubernetes',
-    KUBECONFIG: `${folder.path}/kubeconfig`,
-    ...env,
-  });
+  const cluster = { XDS_SOURCE: 'kubernetes', KUBECONFIG: `${folder.path}/kubeconfig` };
+  const app = await startApp(t, { ...cluster, ...env }, { nowMs });
   const until = (fits: (request: SeenRequest) => boolean, what: string): Promise<SeenRequest> =>
     awaitUntil(
       () => {
@@ -301,6 +300,33 @@ t.test('XDS_NAMESPACES: only these namespaces of a cluster are listed', async (t
     new Set(requests.filter(isList).map(({ path }) => path)),
     new Set([`${api}/shop/ratelimitconfigs`, `${api}/web/ratelimitconfigs`]),
   );
+});
+
+t.test('limits are served without the privileges for access policies, which are named', async (t) => {
+  const isOfPolicies = ({ path }: SeenRequest) =>
+    /policy\.tollgate|gateway|\/api\/v1\/namespaces$/.test(path);
+  const { app } = await followCluster(
+    t,
+    {},
+    {
+      objects: [item('a', '1', { spec: { domain: 'shop', descriptors: [{ key: 'user_id' }] } })],
+      answerTo: (request) => (isOfPolicies(request) ? refusal(403, 'Forbidden') : undefined),
+      // Privileges have been missing for a minute.
+      nowMs: () => Date.now() + 60_000,
+    },
+  );
+  const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
+  stream.send();
+  t.strictSame(namesIn(await stream.next()), ['shop']);
+  const ready = await fetch(`http://127.0.0.1:${app.ports.admin}/readyz`);
+  t.equal(ready.status, 200);
+  t.match(
+    await ready.text(),
+    /^ok, except for access policies: auth servers do not get them: .*not allowed to list accesspolicies.policy.tollgate.dev/,
+  );
+  const warned = app.lines.filter(({ '@message': text }) => text === 'cannot follow objects, retrying');
+  const kinds = ['accesspolicies', 'gatewayclasses', 'gateways', 'grpcroutes', 'httproutes', 'namespaces'];
+  t.strictSame(warned.map(({ resource }) => resource).sort(), [...kinds, 'securitypolicies'], 'each once');
 });
 
 t.test('XDS_RESYNC_INTERVAL: all objects are listed again', async (t) => {

@@ -29,7 +29,8 @@ t.test('nothing is served before the source has synced', async (t) => {
 });
 
 t.test('rules of policies are served with the others, and nothing before them', async (t) => {
-  const { tell, settle, store, pipeline } = await startPipeline(t, { waitsForPolicies: true });
+  const policiesMissingReason = () => 'access policies have not been read yet';
+  const { tell, settle, store, pipeline } = await startPipeline(t, { policiesMissingReason });
   const getDomains = () => store.current() && [...(store.current()?.resources.keys() ?? [])];
   tell(replaced(makeObject('ns/a')));
   await settle();

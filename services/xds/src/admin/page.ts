@@ -34,6 +34,16 @@ export function notReadyReason({ pipeline, policies, health }: AdminState): stri
   return reason ?? `not ready: ${failing.map(([name]) => name).join(', ')}`;
 }
 
+/** Why auth servers do not get access policies, or not their changes; undefined when they do. */
+export function policyProblem(policies: PolicyPipeline | undefined): string | undefined {
+  if (policies === undefined) return undefined;
+  const { notServedReason, outages } = policies.state();
+  if (notServedReason !== undefined) return `auth servers do not get them: ${notServedReason}`;
+  return outages.length === 0
+    ? undefined
+    : `the source cannot be followed, and known ones stay: ${formatOutages(outages)}`;
+}
+
 /** An object as the pages show it. Without `programmed` until the first status of a new object. */
 export function toObjectRow(result: ValidationResult, { statuses, limitersOf }: PipelineState) {
   const { id, label, domain, limiterClass, generation, inForce, rules, accepted } = result;
@@ -154,9 +164,9 @@ function objectCells(row: ReturnType<typeof toObjectRow>): Html {
 
 function policyTable({ policies }: AdminState, find: string): Html | undefined {
   if (policies === undefined) return undefined;
-  const { notServedReason, hold, results } = policies.state();
-  const notServed =
-    notServedReason && html`<p class="notice">Auth servers do not get the policies: ${notServedReason}</p>`;
+  const { hold, results } = policies.state();
+  const problem = policyProblem(policies);
+  const notServed = problem && html`<p class="notice">Access policies: ${problem}</p>`;
   const held =
     hold &&
     html`<p class="notice">Deletions of policies are held back: ${hold.reason}. ${formatCount(hold.objects, 'deleted policy', 'deleted policies')} stay in force until they exist again. To let the deletions through, run: <code>${hold.command}</code></p>`;

@@ -18,7 +18,7 @@ import {
 import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
 import { createPageGuard } from './access.ts';
 import { type PageQuery, paginate, parsePageQuery } from './html.ts';
-import { type AdminState, notReadyReason, renderDebugPage, toObjectRow } from './page.ts';
+import { type AdminState, notReadyReason, policyProblem, renderDebugPage, toObjectRow } from './page.ts';
 
 /** Time for a request to arrive. */
 const requestTimeoutMs = 10_000;
@@ -60,7 +60,9 @@ function addProbes(app: FastifyInstance, state: AdminState): void {
   app.get('/healthz', (_request, reply) => sendText(reply, 'ok\n'));
   app.get('/readyz', (_request, reply) => {
     const reason = notReadyReason(state);
-    return reason === undefined ? sendText(reply, 'ok\n') : sendText(reply.code(503), `${reason}\n`);
+    if (reason !== undefined) return sendText(reply.code(503), `${reason}\n`);
+    const problem = policyProblem(state.policies);
+    return sendText(reply, problem === undefined ? 'ok\n' : `ok, except for access policies: ${problem}\n`);
   });
   app.get('/metrics', async (_request, reply) =>
     reply.type(state.registry.contentType).send(await state.registry.metrics()),

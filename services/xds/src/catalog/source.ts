@@ -63,6 +63,8 @@ export interface SourceOutage {
   readonly reason: string;
   /** Unix time in milliseconds. */
   readonly sinceMs: number;
+  /** A privilege is missing, which only an operator can grant. */
+  readonly isForbidden?: boolean;
 }
 
 /** All objects of a source vanish. */

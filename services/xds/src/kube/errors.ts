@@ -1,24 +1,5 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
-import {
-  accessPolicies,
-  events,
-  gateways,
-  grpcRoutes,
-  httpRoutes,
-  type KubeResource,
-  namespaces,
-  rateLimitConfigs,
-  secrets,
-} from './resources.ts';
-
-/** Resources that are read for access policies. */
-const ofPolicies: ReadonlySet<KubeResource> = new Set([
-  accessPolicies,
-  gateways,
-  grpcRoutes,
-  httpRoutes,
-  namespaces,
-]);
+import { type KubeResource, type Purpose, rateLimitConfigs } from './resources.ts';
 
 /** An error response of the API server, or an ERROR event of a watch. */
 export class ApiError extends Error {
@@ -108,7 +89,7 @@ export function explainApiError(error: unknown, attempt: Attempt): string | unde
       return 'the API server does not accept the credentials: check the service account token, or the user of the kubeconfig';
     case 403: {
       const scope = namespace === '' ? 'in all namespaces' : `in namespace ${namespace}`;
-      return `not allowed to ${verb} ${getFullName(attempt)} ${scope}: ${explainGrant(attempt)}`;
+      return `not allowed to ${verb} ${getFullName(attempt)} ${scope}: ${grants[resource.purpose](attempt)}`;
     }
     case 404:
       // For other kinds, 404 concerns one object and is handled by the caller.
@@ -137,23 +118,32 @@ function explainTlsError(error: unknown): string | undefined {
   );
 }
 
-/** The manifest that grants the privilege, and the setting that avoids it. */
-function explainGrant({ resource, subresource = '', namespace }: Attempt): string {
-  const clusterWide = 'grant it, see services/xds/deploy/rbac.yaml';
-  const namespaced = 'services/xds/deploy/rbac-namespaced.yaml';
-  if (resource === secrets)
-    return `${clusterWide}, for the Secrets of XDS_GRPC_CERTIFICATE_SECRET and XDS_GRPC_CLIENT_SECRETS`;
-  if (resource === events) return clusterWide;
-  if (ofPolicies.has(resource))
-    return `${clusterWide}, or set XDS_ACCESS_POLICIES=false to serve no access policies`;
-  if (resource !== rateLimitConfigs)
-    return `${clusterWide}, or set XDS_LEASE_NAMESPACE to a namespace where it is granted`;
+const clusterWide = 'grant it, see services/xds/deploy/rbac.yaml';
+const namespaced = 'services/xds/deploy/rbac-namespaced.yaml';
+
+/** The manifest that grants the privilege for objects of namespaces. */
+function getManifest({ subresource = '', namespace }: Attempt): string {
   // The namespace is that of an object, whether or not XDS_NAMESPACES is set.
   if (subresource !== '') return `${clusterWide}, or ${namespaced} when XDS_NAMESPACES is set`;
-  return namespace === ''
-    ? `${clusterWide}, or set XDS_NAMESPACES to the namespaces where it is granted`
-    : `grant it, see ${namespaced}`;
+  return namespace === '' ? clusterWide : `grant it, see ${namespaced}`;
 }
+
+/** Where a privilege is granted, and what is missing without it or how to avoid it. */
+const grants: Readonly<Record<Purpose, (attempt: Attempt) => string>> = {
+  limits: (attempt) =>
+    attempt.namespace === ''
+      ? `${clusterWide}, or set XDS_NAMESPACES to the namespaces where it is granted`
+      : getManifest(attempt),
+  'access policies': (attempt) =>
+    `${getManifest(attempt)}, or set XDS_ACCESS_POLICIES=false to serve no access policies`,
+  enforcement: () =>
+    `${clusterWide}; without it, nothing says whether Envoy Gateway enforces access policies, which are served nevertheless`,
+  certificates: () =>
+    `${clusterWide}, for the Secrets of XDS_GRPC_CERTIFICATE_SECRET and XDS_GRPC_CLIENT_SECRETS`,
+  events: () => clusterWide,
+  replicas: () => `${clusterWide}, or set XDS_LEASE_NAMESPACE to a namespace where it is granted`,
+  admission: () => 'grant it, see services/xds/deploy/admission-webhook.yaml',
+};
 
 function getFullName({ resource, subresource = '' }: Attempt): string {
   const plural = subresource === '' ? resource.plural : `${resource.plural}/${subresource}`;

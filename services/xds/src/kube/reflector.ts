@@ -301,7 +301,8 @@ export class Reflector {
     }
     const state = !this.#hasListed ? 'not synced yet' : 'keeping known objects';
     this.#logger.warn({ reason, operation, state }, 'cannot follow objects, retrying');
-    this.#outage = { reason, sinceMs: this.#outage?.sinceMs ?? this.#now() };
+    const sinceMs = this.#outage?.sinceMs ?? this.#now();
+    this.#outage = { reason, sinceMs, ...(hasStatus(error, 403) && { isForbidden: true }) };
   }
 
   #endOutage(): void {

@@ -1,5 +1,15 @@
 import { policyApiVersion, policyGroup, policyKind } from '@tollgate/policies/definition/resource-shape';
 
+/** Says what the server needs objects of a kind for. Without the privilege, this is missing. */
+export type Purpose =
+  | 'limits'
+  | 'access policies'
+  | 'enforcement'
+  | 'certificates'
+  | 'events'
+  | 'replicas'
+  | 'admission';
+
 /** A kind of objects in the API. */
 export interface KubeResource {
   /** Empty for the core group. */
@@ -9,6 +19,7 @@ export interface KubeResource {
   /** Name in paths and RBAC rules: `ratelimitconfigs`. */
   readonly plural: string;
   readonly kind: string;
+  readonly purpose: Purpose;
 }
 
 export const rateLimitConfigs: KubeResource = {
@@ -16,6 +27,7 @@ export const rateLimitConfigs: KubeResource = {
   apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
   plural: 'ratelimitconfigs',
   kind: 'RateLimitConfig',
+  purpose: 'limits',
 };
 
 export const accessPolicies: KubeResource = {
@@ -23,16 +35,24 @@ export const accessPolicies: KubeResource = {
   apiVersion: policyApiVersion,
   plural: 'accesspolicies',
   kind: policyKind,
+  purpose: 'access policies',
 };
 
 const gatewayApi = { group: 'gateway.networking.k8s.io', apiVersion: 'gateway.networking.k8s.io/v1' };
 
-export const gateways: KubeResource = { ...gatewayApi, plural: 'gateways', kind: 'Gateway' };
-export const httpRoutes: KubeResource = { ...gatewayApi, plural: 'httproutes', kind: 'HTTPRoute' };
-export const grpcRoutes: KubeResource = { ...gatewayApi, plural: 'grpcroutes', kind: 'GRPCRoute' };
+const ofTargets = { ...gatewayApi, purpose: 'access policies' } as const;
+
+export const gateways: KubeResource = { ...ofTargets, plural: 'gateways', kind: 'Gateway' };
+export const httpRoutes: KubeResource = { ...ofTargets, plural: 'httproutes', kind: 'HTTPRoute' };
+export const grpcRoutes: KubeResource = { ...ofTargets, plural: 'grpcroutes', kind: 'GRPCRoute' };
 
 /** Says which controller a Gateway has. */
-export const gatewayClasses: KubeResource = { ...gatewayApi, plural: 'gatewayclasses', kind: 'GatewayClass' };
+export const gatewayClasses: KubeResource = {
+  ...gatewayApi,
+  plural: 'gatewayclasses',
+  kind: 'GatewayClass',
+  purpose: 'enforcement',
+};
 
 /** Gives Gateways and routes of Envoy Gateway their external authorization. */
 export const securityPolicies: KubeResource = {
@@ -40,6 +60,7 @@ export const securityPolicies: KubeResource = {
   apiVersion: 'gateway.envoyproxy.io/v1alpha1',
   plural: 'securitypolicies',
   kind: 'SecurityPolicy',
+  purpose: 'enforcement',
 };
 
 /** Listeners select routes by labels of namespaces. */
@@ -48,6 +69,7 @@ export const namespaces: KubeResource = {
   apiVersion: 'v1',
   plural: 'namespaces',
   kind: 'Namespace',
+  purpose: 'access policies',
 };
 
 /** Elects the replica that writes statuses. */
@@ -56,6 +78,7 @@ export const leases: KubeResource = {
   apiVersion: 'coordination.k8s.io/v1',
   plural: 'leases',
   kind: 'Lease',
+  purpose: 'replicas',
 };
 
 /** Holds the limiter reports of the replicas. */
@@ -64,16 +87,24 @@ export const configMaps: KubeResource = {
   apiVersion: 'v1',
   plural: 'configmaps',
   kind: 'ConfigMap',
+  purpose: 'replicas',
 };
 
 /** Hold certificates. */
-export const secrets: KubeResource = { group: '', apiVersion: 'v1', plural: 'secrets', kind: 'Secret' };
+export const secrets: KubeResource = {
+  group: '',
+  apiVersion: 'v1',
+  plural: 'secrets',
+  kind: 'Secret',
+  purpose: 'certificates',
+};
 
 export const events: KubeResource = {
   group: 'events.k8s.io',
   apiVersion: 'events.k8s.io/v1',
   plural: 'events',
   kind: 'Event',
+  purpose: 'events',
 };
 
 /** Makes the API server call the webhook. */
@@ -82,6 +113,7 @@ export const validatingWebhookConfigurations: KubeResource = {
   apiVersion: 'admissionregistration.k8s.io/v1',
   plural: 'validatingwebhookconfigurations',
   kind: 'ValidatingWebhookConfiguration',
+  purpose: 'admission',
 };
 
 export interface ObjectName {

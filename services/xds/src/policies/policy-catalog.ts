@@ -63,6 +63,8 @@ interface PolicyCatalogOptions {
 export interface PolicyChange {
   /** An AccessConfig for each namespace. */
   readonly access: CommonSnapshot;
+  /** Whether `access` has the routes: all objects that targets are resolved with were read. */
+  readonly isResolved: boolean;
   /** Rules of the limits of policies, by domain. */
   readonly documents: ReadonlyMap<string, RuleDocument>;
   /** Results that differ from before. */
@@ -128,6 +130,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     for (const event of events) yield* this.#applyEvent(event);
     this.#collectAllowedHosts();
     const policies = [...this.#policies.values()];
+    const isResolved = this.#targets?.notSyncedReason() === undefined;
     const resolution = yield* this.#resolveTargets(policies);
     const problems = new Map(resolution.problems);
     this.#refuseHosts(policies);
@@ -148,6 +151,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     this.#dirty.clear();
     return {
       access: this.#access.build(),
+      isResolved,
       documents: toDocuments(policies),
       ...this.#publish({ ...resolution, problems }),
     };

@@ -3,7 +3,7 @@ import { monotonicNow, runInSlices, type Schedule, type Steps, scheduleByTimer }
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { Batches } from '../batches.ts';
 import type { Preview } from '../catalog/preview.ts';
-import type { CommonSnapshot } from '../catalog/snapshot.ts';
+import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import {
   type ConfigObject,
   formatOutages,
@@ -61,6 +61,12 @@ export interface PolicyState {
 
 const defaultSliceMs = 5;
 
+/** An API server that has just started refuses everything until it has loaded its roles. */
+const forbiddenGraceMs = 10_000;
+
+/** Interval of looking whether policies cannot be read because a privilege is missing. */
+const forbiddenCheckMs = 2_000;
+
 /** Turns the events of a source of AccessPolicies into what auth servers and limiters get. */
 export class PolicyPipeline {
   readonly #context: Context;
@@ -69,6 +75,7 @@ export class PolicyPipeline {
   readonly #rollout: Rollout;
   readonly #batches: Batches;
   readonly #deletions: Deletions<KnownPolicy> | undefined;
+  #cancelForbiddenCheck: (() => void) | undefined;
   #synced: boolean = false;
   /** Targets have changed since the last batch began. */
   #targetsChanged: boolean = false;
@@ -130,6 +137,7 @@ export class PolicyPipeline {
       this.#targetsChanged = true;
     };
     await source.start({ onEvent, onTargets });
+    this.#checkForbidden();
     await this.#deletions?.replaceGone(
       () => this.#closed || hasEvent,
       () => onEvent({ type: 'replaced', objects: [] }),
@@ -139,6 +147,7 @@ export class PolicyPipeline {
   /** Also closes the source. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#cancelForbiddenCheck?.();
     this.#batches.stop();
     this.#rollout.close();
     await this.#options.source.close();
@@ -173,8 +182,30 @@ export class PolicyPipeline {
 
   #notSyncedReason(): string | undefined {
     const reasons = formatOutages(this.#outages());
-    if (!this.#synced) return `policies have not been read yet${reasons === '' ? '' : `: ${reasons}`}`;
-    return this.#options.source.targets?.notSyncedReason();
+    const suffix = reasons === '' ? '' : `: ${reasons}`;
+    if (!this.#synced) return `access policies have not been read yet${suffix}`;
+    const reason = this.#options.source.targets?.notSyncedReason();
+    return reason && `${reason}${suffix}`;
+  }
+
+  /**
+   * Limiters get their other rules although no policy could be read yet, because that lasts until
+   * an operator grants a privilege. For policies that auth servers have from before, limiters
+   * answer that they do not know them.
+   */
+  #checkForbidden(): void {
+    if (this.#closed || this.#synced) return;
+    const outages = this.#outages();
+    const sinceMs = Math.max(...outages.map((outage) => outage.sinceMs));
+    const isForbidden = outages.length > 0 && outages.every((outage) => outage.isForbidden === true);
+    if (isForbidden && sinceMs + forbiddenGraceMs <= this.#context.nowMs()) {
+      const reason = formatOutages(outages);
+      this.#context.logger.error({ reason }, 'access policies cannot be read, serving other limits alone');
+      this.#options.setRules(new SnapshotBuilder().build());
+      return;
+    }
+    const { schedule = scheduleByTimer } = this.#options;
+    this.#cancelForbiddenCheck = schedule(forbiddenCheckMs, () => this.#checkForbidden());
   }
 
   #outages(): readonly SourceOutage[] {
@@ -197,9 +228,11 @@ export class PolicyPipeline {
       this.#context.logger[level]({ reason }, 'access policies held back, auth servers keep theirs or deny');
     this.#heldBackReason = reason;
     this.#options.health?.set(this.notReadyReason() === undefined);
-    if (this.#closed || this.#notSyncedReason() !== undefined) return;
-    await this.#rollout.publish(reason === undefined ? change.access : undefined, change.documents);
-    if (this.#closed || reason !== undefined) return;
+    if (this.#closed || !this.#synced) return;
+    // Limits need no routes, and limiters wait for them.
+    const isWhole = reason === undefined && change.isResolved;
+    await this.#rollout.publish(isWhole ? change.access : undefined, change.documents);
+    if (this.#closed || !isWhole) return;
     for (const reporter of this.#options.reporters ?? []) reporter.published?.();
   }
 

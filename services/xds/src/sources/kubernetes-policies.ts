@@ -87,8 +87,9 @@ export class KubernetesPolicies implements PolicySource {
     await Promise.all([this.#policies, ...this.#otherSources()].map((source) => source.close()));
   }
 
+  /** Outages of objects of Envoy Gateway are left out, because policies do not need these. */
   outages(): readonly SourceOutage[] {
-    return [this.#policies, ...this.#otherSources()].flatMap((source) => source.outages());
+    return [this.#policies, ...this.#targetSources()].flatMap((source) => source.outages());
   }
 
   findDeletion(): Promise<SourceDeletion | undefined> {

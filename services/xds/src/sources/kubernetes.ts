@@ -45,8 +45,8 @@ export class KubernetesSource implements ResourceSource {
     for (const reflector of this.#reflectors) {
       const outage = reflector.outage();
       if (outage === undefined) continue;
-      const { reason, sinceMs } = outage;
-      byReason.set(reason, { reason, sinceMs: Math.min(sinceMs, byReason.get(reason)?.sinceMs ?? sinceMs) });
+      const sinceMs = Math.min(outage.sinceMs, byReason.get(outage.reason)?.sinceMs ?? outage.sinceMs);
+      byReason.set(outage.reason, { ...outage, sinceMs });
     }
     return [...byReason.values()];
   }

@@ -5,7 +5,15 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import t from 'tap';
 import { ApiClient } from '../../src/kube/client.ts';
 import { ApiError, type Attempt, explainApiError } from '../../src/kube/errors.ts';
-import { configMaps, leases, rateLimitConfigs } from '../../src/kube/resources.ts';
+import {
+  accessPolicies,
+  configMaps,
+  gatewayClasses,
+  httpRoutes,
+  leases,
+  rateLimitConfigs,
+  securityPolicies,
+} from '../../src/kube/resources.ts';
 
 const refused = (attempt: Attempt): string | undefined => explainApiError(new ApiError(403), attempt);
 
@@ -41,6 +49,30 @@ t.test('permission for objects of the replicas can be in another namespace', asy
     refused({ verb: 'create', resource: configMaps, namespace: 'kube-system' }),
     'in namespace kube-system: grant it, see services/xds/deploy/rbac.yaml, or set XDS_LEASE_NAMESPACE to',
   );
+});
+
+t.test('missing permission for objects of policies: grant it or serve no policies', async (t) => {
+  const withoutPolicies = ', or set XDS_ACCESS_POLICIES=false to serve no access policies';
+  for (const resource of [accessPolicies, httpRoutes]) {
+    const { plural, group } = resource;
+    t.equal(
+      refused({ verb: 'list', resource, namespace: '' }),
+      `not allowed to list ${plural}.${group} in all namespaces: grant it, see services/xds/deploy/rbac.yaml${withoutPolicies}`,
+    );
+    t.match(
+      refused({ verb: 'list', resource, namespace: 'shop' }),
+      `in namespace shop: grant it, see services/xds/deploy/rbac-namespaced.yaml${withoutPolicies}`,
+    );
+  }
+});
+
+t.test('missing permission for what only a status says: what is missing without it', async (t) => {
+  for (const resource of [gatewayClasses, securityPolicies])
+    t.equal(
+      refused({ verb: 'list', resource, namespace: '' }),
+      `not allowed to list ${resource.plural}.${resource.group} in all namespaces: grant it, see services/xds/deploy/rbac.yaml; ` +
+        'without it, nothing says whether Envoy Gateway enforces access policies, which are served nevertheless',
+    );
 });
 
 t.test('untrusted certificate of the API server: set its authority in the kubeconfig', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { HeldObject, HoldStore, StoredHold } from '../../src/catalog/source.ts';
+import type { HeldObject, HoldStore, SourceOutage, StoredHold } from '../../src/catalog/source.ts';
 import { memoryHold } from '../../src/deletions.ts';
 import type { PolicyAncestor } from '../../src/policies/policy-result.ts';
 import { makePolicy, perUser } from '../support/policies.ts';
@@ -220,17 +220,57 @@ t.test('nothing is served before all objects were read', async (t) => {
       return { routes: new Map(), problems: new Map(), ancestors: new Map() };
     },
   };
-  const { replace, settle, access, pipeline, tellTargets } = await startPolicies(t, { source: { targets } });
-  t.equal(pipeline.state().notServedReason, 'policies have not been read yet');
-  replace(makePolicy('shop/a', unlimited));
+  const { replace, settle, access, rules, pipeline, tellTargets } = await startPolicies(t, {
+    source: { targets },
+  });
+  t.equal(pipeline.state().notServedReason, 'access policies have not been read yet');
+  replace(makePolicy('shop/a', limited));
   await settle();
   t.equal(access(), undefined);
+  t.same(rules(), ['policy/shop/a'], 'limiters wait for rules, which need no objects');
   t.equal(pipeline.state().notServedReason, 'objects have not been read yet');
   state.reason = undefined;
   tellTargets();
   await settle();
   t.same(access(), { 'shop/a': ['a.test'] });
   t.equal(pipeline.state().notServedReason, undefined);
+});
+
+t.test('routes that were read while policies were compiled come before these are served', async (t) => {
+  const state: { reason: string | undefined } = { reason: 'objects have not been read yet' };
+  const targets = {
+    notSyncedReason: () => state.reason,
+    *resolve() {
+      yield;
+      state.reason = undefined;
+      return { routes: new Map(), problems: new Map(), ancestors: new Map() };
+    },
+  };
+  const { replace, settle, access, tellTargets } = await startPolicies(t, { source: { targets } });
+  replace(makePolicy('shop/a', unlimited));
+  await settle();
+  t.equal(access(), undefined);
+  tellTargets();
+  await settle();
+  t.same(access(), { 'shop/a': ['a.test'] });
+});
+
+t.test('limiters get other rules when policies cannot be read for lack of a privilege', async (t) => {
+  const state: { outages: readonly SourceOutage[] } = { outages: [{ reason: 'unreachable', sinceMs: 0 }] };
+  const { settle, rules, access, pipeline, lines } = await startPolicies(t, {
+    source: { outages: () => state.outages },
+  });
+  await settle(60_000);
+  t.equal(rules(), undefined, 'an outage ends');
+  state.outages = [{ reason: 'not allowed to list', sinceMs: 0, isForbidden: true }];
+  await settle(2_000);
+  t.equal(rules(), undefined, 'the API server may not have loaded its roles yet');
+  state.outages = [{ reason: 'not allowed to list', sinceMs: -5_000, isForbidden: true }];
+  await settle(2_000);
+  t.same(rules(), []);
+  t.equal(access(), undefined, 'auth servers keep their policies');
+  t.match(pipeline.state().notServedReason, /^access policies have not been read yet: not allowed to list/);
+  t.match(lines, [{ level: 'error', reason: /^not allowed to list/ }]);
 });
 
 t.test('policies that a gateway does not enforce are logged and counted', async (t) => {

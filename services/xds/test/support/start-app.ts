@@ -2,6 +2,7 @@ import { formatSettingProblems } from '@tollgate/kit/settings';
 import type { Test } from 'tap';
 import { type App, buildApp } from '../../src/app.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import type { Context } from '../../src/context.ts';
 import { recordingLogger } from './recording-logger.ts';
 
 /** The whole service, with the lines of its log. */
@@ -10,7 +11,11 @@ export interface TestApp extends App {
 }
 
 /** Starts it on free ports; it is stopped when the test ends. */
-export async function startApp(t: Test, env: Readonly<Record<string, string>>): Promise<TestApp> {
+export async function startApp(
+  t: Test,
+  env: Readonly<Record<string, string>>,
+  { nowMs = Date.now }: Partial<Pick<Context, 'nowMs'>> = {},
+): Promise<TestApp> {
   const read = readSettings({
     XDS_GRPC_HOST: '127.0.0.1',
     XDS_GRPC_PORT: '0',
@@ -21,7 +26,7 @@ export async function startApp(t: Test, env: Readonly<Record<string, string>>): 
   });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
   const { logger, lines } = recordingLogger();
-  const app = await buildApp(read.settings, { logger, nowMs: Date.now });
+  const app = await buildApp(read.settings, { logger, nowMs });
   t.teardown(() => app.lifecycle.stop('end of the test'));
   await app.lifecycle.start();
   return { ...app, lines };
