@@ -14,7 +14,7 @@ import {
   readRoute,
   routeKinds,
 } from './objects.ts';
-import { PolicyTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
+import { PolicyTargets, readTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
 import { PolicyPrecedence } from './precedence.ts';
 import {
   type Applied,
@@ -78,12 +78,7 @@ export class GatewayTargets implements TargetResolver {
     const { gateways } = this.#parents;
     const known = yield* this.#readRoutes(this.#parents);
     this.#known = known;
-    const targets = new PolicyTargets(
-      policies,
-      (target) => exists(target, gateways, known),
-      ({ kind, namespace, name }) =>
-        kind === 'Gateway' || known.get(`${kind}/${namespace}/${name}`)?.attachments.length !== 0,
-    );
+    const targets = placePolicies(policies, gateways, known);
     const byNamespace = new Map<string, Route[]>();
     const add = (namespace: string, route: Route) => {
       const routes = byNamespace.get(namespace);
@@ -124,6 +119,19 @@ export class GatewayTargets implements TargetResolver {
     return { routes: this.#routes, problems, ancestors };
   }
 
+  findProblems(policies: readonly TargetedPolicy[]): TargetResolution['problems'] {
+    const parents = this.#parents ?? this.#readParents();
+    const known = new Map<string, KnownRoute>();
+    for (const kind of routeKinds)
+      for (const target of policies.flatMap(readTargets)) {
+        const id = `${target.namespace}/${target.name}`;
+        const object = target.kind === kind ? this.#objects.routes[kind].get(id) : undefined;
+        if (object !== undefined)
+          known.set(`${kind}/${id}`, attach(object, readRoute(kind, object), parents));
+      }
+    return placePolicies(policies, parents.gateways, known).problems;
+  }
+
   #readParents(): Parents {
     const { gateways, namespaces } = this.#objects;
     const labels = (namespace: string) => {
@@ -146,7 +154,7 @@ export class GatewayTargets implements TargetResolver {
         if (before !== undefined && isSame && before.parents === parents) known.set(key, before);
         else {
           const route = before !== undefined && isSame ? before.route : readRoute(kind, object);
-          known.set(key, { object, route, parents, attachments: findAttachments(route, parents) });
+          known.set(key, attach(object, route, parents));
           yield;
         }
       }
@@ -179,6 +187,23 @@ function resolveRoute(known: KnownRoute, placed: readonly PlacedRule[]): Route {
     known.resolved = toRoute(known.route, placed);
   known.applied = applied;
   return known.resolved;
+}
+
+const attach = (object: KubeObject, route: RouteObject, parents: Parents): KnownRoute => ({
+  ...{ object, route, parents, attachments: findAttachments(route, parents) },
+});
+
+function placePolicies(
+  policies: readonly TargetedPolicy[],
+  gateways: Parents['gateways'],
+  known: ReadonlyMap<string, KnownRoute>,
+): PolicyTargets {
+  return new PolicyTargets(
+    policies,
+    (target) => exists(target, gateways, known),
+    ({ kind, namespace, name }) =>
+      kind === 'Gateway' || known.get(`${kind}/${namespace}/${name}`)?.attachments.length !== 0,
+  );
 }
 
 function exists(

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import { getErrorMessage } from '@tollgate/kit/errors';
-import { compareText } from '@tollgate/kit/text';
 import type { Steps } from '@tollgate/kit/time';
 import { compilePolicy } from '@tollgate/policies/compile/compile';
 import { allLimits, toRuleDocument } from '@tollgate/policies/compile/limits';
@@ -13,6 +12,7 @@ import type { ConfigObject } from '../catalog/source.ts';
 import type { StoredVersion } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
+import { findHostProblems, nameOf } from './host-problems.ts';
 import {
   labelOf,
   type PolicyAncestor,
@@ -21,12 +21,7 @@ import {
   toFinding,
 } from './policy-result.ts';
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
-import {
-  collectAllowedHosts,
-  describeRefusedHosts,
-  findRefusedHosts,
-  type RefusedHosts,
-} from './refused-hosts.ts';
+import { collectAllowedHosts, findRefusedHosts, type RefusedHosts } from './refused-hosts.ts';
 
 /** A version of a policy that auth servers and limiters accept. */
 interface ValidVersion {
@@ -134,10 +129,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     const resolution = yield* this.#resolveTargets(policies);
     const problems = new Map(resolution.problems);
     this.#refuseHosts(policies);
-    for (const [name, found] of [
-      ...findRefused(policies, this.#refused),
-      ...findConflicts(policies, this.#refused),
-    ])
+    for (const [name, found] of findHostProblems(policies, this.#refused))
       problems.set(name, [...(problems.get(name) ?? []), ...found]);
     const byNamespace = Map.groupBy(policies, ({ object }) => object.namespace);
     for (const namespace of this.#dirty) {
@@ -174,10 +166,33 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     const before = this.#policies.get(object.id);
     const isSame = before?.object.manifest === object.manifest && before?.heldBack === undefined;
     if (isSame) return;
-    // An object of the same name that was created again is another one.
-    const same = before?.object.uid === object.uid ? before : undefined;
+    const same = this.#findSame(object);
     const read = this.read(object, same?.valid);
     this.#set({ ...read, allowedHosts: same?.allowedHosts ?? read.allowedHosts });
+  }
+
+  /** An object of the same name that was created again is another one. */
+  #findSame({ id, uid }: ConfigObject): KnownPolicy | undefined {
+    const known = this.#policies.get(id);
+    return known?.object.uid === uid ? known : undefined;
+  }
+
+  /** Returns the problems and warnings of an object if it were created or changed now. */
+  preview(object: ConfigObject): Pick<PolicyResult, 'problems' | 'warnings'> {
+    const read = this.read({ ...object, stored: undefined });
+    const { problems, valid } = read;
+    if (problems.length > 0) return { problems, warnings: [] };
+    const warnings = valid?.warnings ?? [];
+    if (this.#targets !== undefined && this.#targets.notSyncedReason() !== undefined)
+      return { problems, warnings };
+    const policy = { ...read, allowedHosts: this.#findSame(object)?.allowedHosts ?? [] };
+    const policies = [...this.#policies.values()].filter(({ id }) => id !== object.id).concat(policy);
+    const name = nameOf(object);
+    const ofNamespace = policies.filter((other) => other.object.namespace === object.namespace);
+    const ofTargets = this.#targets?.findProblems(ofNamespace.map(toTargeted)).get(name) ?? [];
+    const refused = findRefusedHosts(policies, this.#allowedHosts);
+    const ofHosts = findHostProblems(policies, refused).get(name) ?? [];
+    return { problems, warnings: [...ofTargets, ...ofHosts, ...warnings] };
   }
 
   /** Reads a policy and changes nothing. */
@@ -211,8 +226,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
 
   *#resolveTargets(policies: readonly KnownPolicy[]): Steps<Omit<TargetResolution, 'routes'>> {
     if (this.#targets === undefined) return { problems: new Map(), ancestors: new Map() };
-    const targeted = policies.map(({ object, valid }) => ({ object, resource: valid?.resource }));
-    const { routes, ...resolution } = yield* this.#targets.resolve(targeted);
+    const { routes, ...resolution } = yield* this.#targets.resolve(policies.map(toTargeted));
     for (const namespace of new Set([...this.#routes.keys(), ...routes.keys()]))
       if (this.#routes.get(namespace) !== routes.get(namespace)) this.#dirty.add(namespace);
     this.#routes = routes;
@@ -254,8 +268,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   }
 }
 
-const nameOf = ({ namespace, name }: Pick<ConfigObject, 'namespace' | 'name'>): string =>
-  `${namespace}/${name}`;
+const toTargeted = ({ object, valid }: KnownPolicy) => ({ object, resource: valid?.resource });
 
 function toResult(
   { object, valid, problems, heldBack, allowedHosts }: KnownPolicy,
@@ -328,41 +341,4 @@ function toDocuments(policies: readonly KnownPolicy[]): ReadonlyMap<string, Rule
   return new Map(
     policies.flatMap(({ valid }) => (valid?.document ? [[valid.document.domain, valid.document]] : [])),
   );
-}
-
-function findRefused(
-  policies: readonly KnownPolicy[],
-  refused: ReadonlyMap<string, RefusedHosts>,
-): ReadonlyMap<string, readonly PolicyFinding[]> {
-  const found = policies.flatMap((policy) => {
-    const hosts = refused.get(policy.id);
-    return hosts === undefined ? [] : [[nameOf(policy.object), describeRefusedHosts(policy, hosts)] as const];
-  });
-  return new Map(found);
-}
-
-/** Auth servers let the older policy of a host apply, then the first by name. */
-function findConflicts(
-  policies: readonly KnownPolicy[],
-  refused: ReadonlyMap<string, RefusedHosts>,
-): ReadonlyMap<string, readonly PolicyFinding[]> {
-  const owners = new Map<string, ConfigObject>();
-  const order = policies.toSorted(
-    ({ object: a }, { object: b }) => a.createdMs - b.createdMs || compareText(nameOf(a), nameOf(b)),
-  );
-  const found = new Map<string, readonly PolicyFinding[]>();
-  for (const { id, object, valid } of order) {
-    const hosts = valid?.resource.spec.hosts?.filter(
-      (host) => refused.get(id)?.hosts.includes(host) !== true,
-    );
-    const conflicts = (hosts ?? []).flatMap((host) => {
-      const owner = owners.get(host);
-      if (owner === undefined) owners.set(host, object);
-      if (owner === undefined) return [];
-      const message = `${host} is a host of the older policy ${nameOf(owner)}, which applies: remove it from one of the two`;
-      return [toFinding(object, { field: 'spec.hosts', message }, 'Conflicted')];
-    });
-    if (conflicts.length > 0) found.set(nameOf(object), conflicts);
-  }
-  return found;
 }

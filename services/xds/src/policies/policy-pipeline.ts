@@ -116,10 +116,10 @@ export class PolicyPipeline {
   /** Evaluates an object that is created or changed, and changes nothing. */
   *preview(object: ConfigObject): Steps<Preview> {
     yield;
-    const { problems, valid } = this.#catalog.read({ ...object, stored: undefined });
+    const { problems, warnings } = this.#catalog.preview(object);
     return {
       problems: problems.map(({ source, field = '', message }) => ({ source, path: '', field, message })),
-      warnings: problems.length > 0 ? [] : (valid?.warnings ?? []).map(formatFinding),
+      warnings: warnings.map(formatFinding),
     };
   }
 

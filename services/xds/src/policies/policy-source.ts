@@ -27,6 +27,8 @@ export interface TargetResolver {
   /** Why nothing may be served yet: not all objects were read once. */
   notSyncedReason(): string | undefined;
   resolve(policies: readonly TargetedPolicy[]): Steps<TargetResolution>;
+  /** Problems of policies of one namespace by `namespace/name`, as the objects are now. */
+  findProblems(policies: readonly TargetedPolicy[]): TargetResolution['problems'];
 }
 
 /** A policy, which may have no `targetRefs`. */

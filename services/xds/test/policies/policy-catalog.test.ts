@@ -12,6 +12,7 @@ import type { ConfigObject, SourceEvent } from '../../src/catalog/source.ts';
 import { accessConfigType } from '../../src/policies/access-config.ts';
 import { PolicyCatalog } from '../../src/policies/policy-catalog.ts';
 import type { TargetResolver } from '../../src/policies/policy-source.ts';
+import { makeObject, makeTargets } from '../support/gateway-objects.ts';
 import { perUser as limit, makePolicy as policy } from '../support/policies.ts';
 
 /** The policies that auth servers get, by namespace. */
@@ -104,6 +105,7 @@ t.test('a resolver of targets finds routes, and problems of policies with target
   const resolved: string[] = [];
   const targets: TargetResolver = {
     notSyncedReason: () => undefined,
+    findProblems: () => new Map(),
     *resolve(policies) {
       yield;
       resolved.push(...policies.map(({ object, resource }) => `${object.name} ${resource !== undefined}`));
@@ -169,4 +171,46 @@ t.test('the newer of two policies for a host is a problem, and so are objects of
     { source: 'a/new', ...conflict, reason: 'Conflicted' },
     { source: 'b/route', field: 'spec.targetRefs', message: /use hosts/, reason: 'Invalid' },
   ]);
+});
+
+t.test('a preview warns of hosts and targets on which a policy would have no effect', async (t) => {
+  const { targets } = makeTargets({
+    gateways: [
+      makeObject('shop/main', {
+        listeners: [{ name: 'http', protocol: 'HTTP', port: 80, hostname: 'a.test' }],
+      }),
+    ],
+    httpRoutes: [
+      makeObject('shop/orders', { parentRefs: [{ name: 'main' }], rules: [{}] }),
+      makeObject('shop/unattached', { parentRefs: [{ name: 'other' }], rules: [{}] }),
+    ],
+  });
+  const catalog = new PolicyCatalog({ targets, allowedHosts: () => ['a.test', 'b.test'] });
+  const refs = (...names: readonly string[]) =>
+    names.map((name) => ({ group: 'gateway.networking.k8s.io', kind: 'HTTPRoute', name }));
+  const old = policy('shop/old', { hosts: ['b.test'] });
+  const older = policy('shop/older', { targetRefs: refs('orders') });
+  runSteps(catalog.apply([{ type: 'replaced', objects: [old, older] }]));
+  const warnings = (spec: object, id = 'shop/new') => {
+    const { problems, warnings } = catalog.preview(policy(id, spec, { createdMs: 1 }));
+    t.same(problems, []);
+    return warnings.map(({ field, message, reason }) => [reason, field, message]);
+  };
+  t.same(warnings({ hosts: ['a.test'] }), []);
+  t.same(warnings({ hosts: ['b.test'] }, 'shop/old'), [], 'the object before the change does not count');
+  t.match(warnings({ hosts: ['a.test', 'b.test', 'c.test'], limits: [limit] }), [
+    ['HostNotAllowed', 'spec.hosts', /^not allowed for the namespace shop, .*: c\.test$/],
+    ['Conflicted', 'spec.hosts', 'b.test is a host of shop/old, which applies'],
+    ['LimitsDoNotCoverAll', 'spec.limits', /machine clients/],
+  ]);
+  t.match(warnings({ targetRefs: refs('orders', 'unattached', 'missing') }), [
+    ['Conflicted', 'spec.targetRefs[0]', 'HTTPRoute orders has the older policy shop/older, which applies'],
+    ['TargetNotFound', 'spec.targetRefs[1]', /^no Gateway that the xDS server reads accepts/],
+    ['TargetNotFound', 'spec.targetRefs[2]', 'there is no HTTPRoute missing in namespace shop'],
+  ]);
+  t.match(catalog.preview(policy('shop/new', { hosts: ['c.test'], unknownField: 1 })), {
+    problems: [{ field: 'spec.unknownField' }],
+    warnings: [],
+  });
+  t.same([...catalog.ids], ['shop/old', 'shop/older'], 'nothing changes');
 });

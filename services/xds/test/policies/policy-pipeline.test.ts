@@ -215,6 +215,7 @@ t.test('nothing is served before all objects were read', async (t) => {
   const state: { reason: string | undefined } = { reason: 'objects have not been read yet' };
   const targets = {
     notSyncedReason: () => state.reason,
+    findProblems: () => new Map(),
     *resolve() {
       yield;
       return { routes: new Map(), problems: new Map(), ancestors: new Map() };
@@ -240,6 +241,7 @@ t.test('routes that were read while policies were compiled come before these are
   const state: { reason: string | undefined } = { reason: 'objects have not been read yet' };
   const targets = {
     notSyncedReason: () => state.reason,
+    findProblems: () => new Map(),
     *resolve() {
       yield;
       state.reason = undefined;
@@ -281,6 +283,7 @@ t.test('policies that a gateway does not enforce are logged and counted', async 
   ];
   const targets = {
     notSyncedReason: () => undefined,
+    findProblems: () => new Map(),
     *resolve() {
       yield;
       return { routes: new Map(), problems: new Map(), ancestors: new Map([['shop/a', ancestors]]) };
