@@ -110,7 +110,7 @@ function objectSchema(fields: Fields, path: string, rules?: readonly Rule[]): Js
   };
 }
 
-const policySpecSchema: JsonSchema = {
+export const policySpecSchema: JsonSchema = {
   description: 'Who may call the routes of the target, and how much.',
   ...objectSchema(specFields, 'spec', specRules),
 };

@@ -61,8 +61,9 @@ function addProbes(app: FastifyInstance, state: AdminState): void {
   app.get('/readyz', (_request, reply) => {
     const reason = notReadyReason(state);
     if (reason !== undefined) return sendText(reply.code(503), `${reason}\n`);
-    const problem = policyProblem(state.policies);
-    return sendText(reply, problem === undefined ? 'ok\n' : `ok, except for access policies: ${problem}\n`);
+    const isFollowed = state.policies === undefined || state.policies.state().outages.length === 0;
+    const problem = isFollowed ? '' : `, except for access policies: ${policyProblem(state.policies)}`;
+    return sendText(reply, `ok${problem}\n`);
   });
   app.get('/metrics', async (_request, reply) =>
     reply.type(state.registry.contentType).send(await state.registry.metrics()),

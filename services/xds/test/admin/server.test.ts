@@ -64,14 +64,14 @@ async function startAdmin(
 t.test('page shows access policies with their problems and warnings', async (t) => {
   const { pipeline: policies, replace, settle } = await startPolicies(t);
   const { ask } = await startAdmin(t, { policies });
-  t.match((await ask('/')).text, /Auth servers do not get the policies: policies have not been read yet/);
+  t.match((await ask('/')).text, /auth servers do not get them: access policies have not been read yet/);
   replace(
     makePolicy('shop/invalid', { hosts: ['a.test'], unknownField: {} }),
     makePolicy('shop/unused', { hosts: ['b.test'], limits: [{ ...perUser, only: true }] }, { generation: 3 }),
   );
   await settle();
   const { text } = await ask('/');
-  t.notMatch(text, 'Auth servers do not get');
+  t.notMatch(text, 'auth servers do not get');
   t.match(text, /shop\/invalid.*nothing: its hosts are denied.*Invalid.*spec\.unknownField/);
   t.match(text, /shop\/unused.*generation 3.*Ineffective.*spec\.limits\[0\]\.only/);
 });

@@ -179,7 +179,7 @@ t.test('a broken file that names no policies does not keep limits from being ser
   manifests.write('a.yaml', 'kind: [');
   const { readyz, page } = await start();
   await awaitUntil(async () => (await readyz()) === 'ok\n', { what: 'a first set' });
-  t.match(await page(), /Auth servers do not get the policies: policies may be missing/);
+  t.match(await page(), /auth servers do not get them: policies may be missing/);
 });
 
 t.test('a folder without policies at the start sends none, unless that is allowed', async (t) => {
