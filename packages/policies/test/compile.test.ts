@@ -8,6 +8,9 @@ import {
 } from './helpers/policies.ts';
 import { segmentsOf, toRequest } from './helpers/routes.ts';
 
+const gateway = `
+  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: main }]`;
+
 const authenticated = { type: 'Authenticated', assurance: 'aal1', anonymousUsers: false };
 
 /** The rule of a request. */
@@ -180,6 +183,29 @@ t.test('callers that a policy allows and no limit counts are a warning', async (
   }
 });
 
+t.test('limits and access of overrides count for the coverage of the other limits', async (t) => {
+  const byUser = 'limits: [{ name: a, by: [User], requests: 1, per: Hour }]';
+  const byAddress = 'limits: [{ name: b, by: [Address], requests: 1, per: Hour }]';
+  const warnings = (spec: string) =>
+    compileWarnings(`${gateway}\n  ${spec}`).map((text) => text.slice(0, text.indexOf(' on ')));
+  const counts = 'no limit counts';
+  t.same(warnings(`access: { type: Public }\n  ${byUser}\n  overrides: { ${byAddress} }`), []);
+  t.same(
+    warnings(`access: { type: Public }\n  ${byUser}\n  overrides: { access: { credentials: [User] } }`),
+    [],
+  );
+  t.same(warnings(`defaults: { ${byUser} }`), [
+    `shop/orders: spec.defaults.limits: ${counts} API keys without a user, machine clients`,
+  ]);
+  t.same(warnings(`${byAddress}\n  overrides: { access: {}, ${byUser.replace('name: a', 'name: c')} }`), [
+    `shop/orders: spec.overrides.limits: ${counts} API keys without a user, machine clients`,
+  ]);
+  const only = byAddress.replace('by:', 'only: true, by:');
+  t.match(compileWarnings(`${gateway}\n  defaults: { ${only} }`), [
+    "shop/orders: spec.defaults.limits[0].only: no rule names 'b', so it has no effect",
+  ]);
+});
+
 t.test('headers that rules compare and limits count by are collected', async (t) => {
   const { headers } = compileValid(`
   hosts: [a.test]
@@ -187,9 +213,6 @@ t.test('headers that rules compare and limits count by are collected', async (t)
   limits: [{ name: a, by: [User, { header: x-two }], requests: 1, per: Hour }]`);
   t.same(headers, ['x-one', 'x-two']);
 });
-
-const gateway = `
-  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: main }]`;
 
 t.test('defaults are access and limits, and overrides a policy of its own in the same domain', async (t) => {
   const policy = compileValid(`${gateway}

@@ -208,20 +208,21 @@ function findWarnings(
     rules,
     overridden,
   }: { readonly rules: readonly PolicyRule[]; readonly overridden?: PolicyRule | undefined },
-  { rules: specs = [], limits = [] }: PolicySpec,
+  { rules: specs = [], limits, defaults = {} }: PolicySpec,
 ): readonly PolicyWarning[] {
   const toWarning = (reason: PolicyWarning['reason'], name: string, message: string): PolicyWarning => {
     const field = `spec.${name}`;
     return { source, field, path: field, message, reason };
   };
   const used = new Set(specs.flatMap((rule) => rule.limits ?? []));
-  const unused = limits.flatMap(({ name, only }, index) =>
+  const field = limits === undefined && defaults.limits !== undefined ? 'defaults.limits' : 'limits';
+  const unused = (limits ?? defaults.limits ?? []).flatMap(({ name, only }, index) =>
     only === true && !used.has(name)
-      ? [toWarning('Ineffective', `limits[${index}].only`, `no rule names '${name}', so it has no effect`)]
+      ? [toWarning('Ineffective', `${field}[${index}].only`, `no rule names '${name}', so it has no effect`)]
       : [],
   );
   return [
-    ...findUncovered(rules).map((message) => toWarning('LimitsDoNotCoverAll', 'limits', message)),
+    ...findUncovered(rules, overridden).map((message) => toWarning('LimitsDoNotCoverAll', field, message)),
     ...findUncovered(overridden ? [{ ...overridden, label: 'all routes' }] : []).map((message) =>
       toWarning('LimitsDoNotCoverAll', 'overrides.limits', message),
     ),

@@ -24,17 +24,23 @@ const groups: readonly CallerGroup[] = [
   { name: 'machine clients', credential: 'Client', keys: ['client_id', 'plan'], by: 'Client' },
 ];
 
+/** Limits of a Gateway that hold in addition to those of a rule, and callers that these allow. */
+type Overriding = Pick<PolicyRule, 'access' | 'limits'>;
+
 /**
  * Finds callers that a policy allows and none of its limits counts, because they lack an attribute.
  * Rules without limits are meant to have none.
  */
-export function findUncovered(rules: readonly PolicyRule[]): readonly string[] {
+export function findUncovered(rules: readonly PolicyRule[], overrides?: Overriding): readonly string[] {
   const places = new Map<string, { readonly groups: readonly CallerGroup[]; readonly labels: string[] }>();
   for (const { label = 'the target', access, limits } of rules) {
     if (limits.length === 0) continue;
+    const counting = [...limits, ...(overrides?.limits ?? [])];
     const isCovered = ({ keys }: CallerGroup) =>
-      limits.some((limit) => limit.keys.every((key) => ofRequests.has(key) || keys.includes(key)));
-    const uncovered = groups.filter((group) => mayCall(group, access) && !isCovered(group));
+      counting.some((limit) => limit.keys.every((key) => ofRequests.has(key) || keys.includes(key)));
+    const isAllowed = (group: CallerGroup) =>
+      mayCall(group, access) && (overrides === undefined || mayCall(group, overrides.access));
+    const uncovered = groups.filter((group) => isAllowed(group) && !isCovered(group));
     const names = uncovered.map(({ name }) => name).join(', ');
     const known = places.get(names);
     if (known !== undefined) known.labels.push(label);
