@@ -128,7 +128,7 @@ const cases: readonly (Values & { readonly deployments: number })[] = [
     what: 'mtls',
     file: 'mtls',
     deployments: 3,
-    args: ['--set=xds.settings.XDS_GRPC_CLIENT_SAN=tg-ratelimit.mtls'],
+    args: ['--set=xds.settings.XDS_GRPC_CLIENT_SAN=tg-ratelimit.mtls\\,tg-auth.mtls'],
   },
 ];
 

@@ -120,7 +120,7 @@ function createGrpcServer(
     serviceName: 'ratelimit',
     begin: createCallTimer(stats),
     tls: tls && { files: tls, mutual: settings.grpcClientTlsCacert !== '' },
-    guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
+    guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard([settings.grpcClientTlsSan]),
     logger,
     ...(tls && {
       handshakes: { logger, listener: 'grpc', onFailure: createTlsStats(stats).handshakeFailures('grpc') },

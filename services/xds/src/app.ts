@@ -230,7 +230,7 @@ async function composeAds(
     ...toAdsListenOptions(settings),
     ...parts,
     credentials: tls.credentials,
-    guard: grpcClientSan === '' ? everyPeer : createSanGuard(grpcClientSan),
+    guard: grpcClientSan.length === 0 ? everyPeer : createSanGuard(grpcClientSan),
     tokens: watched?.tokens,
   });
   return {

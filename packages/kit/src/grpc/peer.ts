@@ -11,18 +11,18 @@ export type PeerGuard = (call: AnyCall) => string | undefined;
 export const everyPeer: PeerGuard = () => undefined;
 
 /**
- * Accepts peers whose certificate has the DNS name `san`, including by wildcard. The handshake has
- * verified the certificate.
+ * Accepts peers whose certificate has one of these DNS names, including by wildcard. The handshake
+ * has verified the certificate.
  */
-export function createSanGuard(san: string): PeerGuard {
+export function createSanGuard(names: readonly string[]): PeerGuard {
   return (call) => {
     const certificate = call.getAuthContext().sslPeerCertificate;
     if (certificate === undefined) {
       return 'a client certificate is required';
     }
-    return checkServerIdentity(san, certificate) === undefined
+    return names.some((name) => checkServerIdentity(name, certificate) === undefined)
       ? undefined
-      : `the client certificate does not have the DNS name ${san}`;
+      : `the client certificate does not have the DNS name ${names.join(' or ')}`;
   };
 }
 

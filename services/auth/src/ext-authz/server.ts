@@ -94,7 +94,7 @@ export async function createExtAuthzServers(options: ExtAuthzServerOptions): Pro
   const listenerOptions: ListenerOptions = {
     // Development mode always uses the loopback address of the API.
     host: settings.mode === 'development' ? settings.apiHost : settings.extAuthzHost || settings.apiHost,
-    guard: settings.extAuthzTlsClientSan === '' ? everyPeer : createSanGuard(settings.extAuthzTlsClientSan),
+    guard: settings.extAuthzTlsClientSan === '' ? everyPeer : createSanGuard([settings.extAuthzTlsClientSan]),
     tlsFor: (listener) =>
       files && {
         files,

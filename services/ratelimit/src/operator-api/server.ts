@@ -107,7 +107,7 @@ function createAuthenticator({
   const { adminKeysUrl: url, adminKeysToken, adminTlsClientCacert, adminTlsClientSan } = settings;
   const tokens = acceptedTokens(settings);
   const keys = url === '' ? undefined : new AdminKeys({ url, token: adminKeysToken, nowMs });
-  const guard = adminTlsClientSan === '' ? undefined : createSanGuard(adminTlsClientSan);
+  const guard = adminTlsClientSan === '' ? undefined : createSanGuard([adminTlsClientSan]);
   return async ({ headers, socket }, right) => {
     const [, presented = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
     const digest = hash(presented);

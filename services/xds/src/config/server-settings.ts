@@ -175,13 +175,13 @@ export const tlsSettings = {
     env: 'XDS_GRPC_CLIENT_CACERT',
     group: tlsGroup,
     default: '',
-    doc: 'PEM file with the certificate authorities of limiters. When set, limiters must present a client certificate.',
+    doc: 'PEM file with the certificate authorities of limiters and auth servers. When set, they must present a client certificate.',
   }),
-  grpcClientSan: text({
+  grpcClientSan: list({
     env: 'XDS_GRPC_CLIENT_SAN',
     group: tlsGroup,
-    default: '',
-    doc: 'DNS name required in the certificates of limiters. Requires XDS_GRPC_CLIENT_CACERT.',
+    default: [],
+    doc: 'DNS names of limiters and auth servers: their certificates must have one of them. Requires XDS_GRPC_CLIENT_CACERT.',
   }),
 };
 

@@ -151,7 +151,7 @@ const clientAuthorityNeedsTls: Check = (s, { problem, variableName }) =>
     : undefined;
 
 const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
-  s.grpcClientSan !== '' && s.grpcClientCacert === ''
+  s.grpcClientSan.length > 0 && s.grpcClientCacert === ''
     ? problem('grpcClientCacert', `a PEM file, because ${variableName('grpcClientSan')} is set`)
     : undefined;
 
