@@ -128,7 +128,11 @@ const cases: readonly (Values & { readonly deployments: number })[] = [
     what: 'mtls',
     file: 'mtls',
     deployments: 3,
-    args: ['--set=xds.settings.XDS_GRPC_CLIENT_SAN=tg-ratelimit.mtls\\,tg-auth.mtls'],
+    // The auth server is ready once the xDS server has accepted its certificate.
+    args: [
+      '--set=xds.settings.XDS_GRPC_CLIENT_SAN=tg-ratelimit.mtls\\,tg-auth.mtls',
+      '--set=auth.settings.SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS=tg-ratelimit-headless:8081',
+    ],
   },
 ];
 

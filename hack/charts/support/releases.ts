@@ -62,7 +62,8 @@ export async function freePortArguments(chart: string): Promise<string[]> {
       const number = await freePort();
       args.push(`--set=${prefix}ports.${port}=${number}`);
       if (chart === 'tollgate' && service === 'xds' && port === 'grpc') {
-        args.push(`--set=ratelimit.rules.xds.address=tg-xds-headless:${number}`);
+        for (const client of ['ratelimit.rules', 'auth.policies'])
+          args.push(`--set=${client}.xds.address=tg-xds-headless:${number}`);
       }
     }
   }

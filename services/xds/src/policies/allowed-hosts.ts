@@ -13,14 +13,15 @@ type Parsed<T> =
 
 /**
  * Reads the hosts that access policies of a Namespace may have from its annotation: hosts,
- * wildcards, or `*`, separated by commas or white space. None without the annotation. Other texts
- * allow nothing: policies that have such a host say that it is not allowed.
+ * wildcards, or `*`, separated by commas or white space. None without the annotation. Texts that
+ * are no hosts are `invalid` and allow nothing.
  */
 export function readAllowedHosts(namespace: {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
-}): readonly string[] {
+}): { readonly hosts: readonly string[]; readonly invalid: readonly string[] } {
   const text = namespace.metadata?.annotations?.[allowedHostsAnnotation] ?? '';
-  return text.split(/[\s,]+/).filter(isHost);
+  const texts = text.split(/[\s,]+/).filter((part) => part !== '');
+  return { hosts: texts.filter(isHost), invalid: texts.filter((part) => !isHost(part)) };
 }
 
 /**
@@ -33,8 +34,8 @@ export function parseHostsByNamespace(
   const byNamespace = new Map<string, readonly string[]>();
   let namespace: string | undefined;
   for (const entry of entries) {
-    const [first = '', second] = entry.split('=').map((part) => part.trim());
-    const host = second ?? first;
+    const [first = '', second, ...more] = entry.split('=').map((part) => part.trim());
+    const host = more.length > 0 ? entry : (second ?? first);
     if (second !== undefined) namespace = first;
     if (namespace === undefined || !namespaceForm.test(namespace) || !isHost(host))
       return { ok: false, invalid: entry };

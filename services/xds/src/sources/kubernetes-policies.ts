@@ -1,3 +1,4 @@
+import type { Logger } from '@tollgate/kit/logger';
 import type { SourceDeletion, SourceOutage } from '../catalog/source.ts';
 import { GatewayTargets } from '../gateway-api/gateway-targets.ts';
 import { toValues } from '../gateway-api/objects.ts';
@@ -12,13 +13,25 @@ import {
   namespaces,
   securityPolicies,
 } from '../kube/resources.ts';
-import { readAllowedHosts } from '../policies/allowed-hosts.ts';
+import { allowedHostsAnnotation, readAllowedHosts } from '../policies/allowed-hosts.ts';
 import type { PolicyListener, PolicySource } from '../policies/policy-source.ts';
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes.ts';
 
 interface Options extends Omit<KubernetesSourceOptions, 'resource' | 'mayBeMissing' | 'metrics'> {
   /** @see EnvoyGatewayObjects */
   readonly authServices: readonly string[];
+}
+
+/** Bounds of a log line about an annotation, which may be 256 KiB. */
+const maxInvalidHosts = 10;
+const maxInvalidLength = 100;
+
+function readAnnotation(namespace: KubeObject | undefined): ReturnType<typeof readAllowedHosts> {
+  // The API server has checked that annotations are texts.
+  const { annotations } = toValues(namespace?.manifest.metadata) as {
+    annotations?: Readonly<Record<string, string>>;
+  };
+  return readAllowedHosts({ metadata: { annotations: annotations ?? {} } });
 }
 
 /** Follows the AccessPolicies of a cluster, and the objects of Gateway API that they are for. */
@@ -34,10 +47,14 @@ export class KubernetesPolicies implements PolicySource {
   readonly #envoyGateway:
     | { readonly gatewayClasses: KubernetesSource; readonly securityPolicies: KubernetesSource }
     | undefined;
+  readonly #logger: Logger;
+  /** Entries of annotations that are no hosts, by id of the Namespace. */
+  #invalidHosts: ReadonlyMap<string, string> = new Map();
   /** Sources of targets whose objects were read once. */
   readonly #synced = new Set<KubernetesSource>();
 
   constructor({ authServices, ...options }: Options) {
+    this.#logger = options.logger;
     const follow = (resource: KubernetesSourceOptions['resource']) =>
       new KubernetesSource({ ...options, resource, mayBeMissing: true });
     this.#policies = follow(accessPolicies);
@@ -66,10 +83,7 @@ export class KubernetesPolicies implements PolicySource {
 
   /** Hosts that the annotation of a Namespace allows its policies. */
   allowedHosts(namespace: string): readonly string[] {
-    const { metadata } = this.#namespaces?.objects.get(`/${namespace}`)?.manifest ?? {};
-    // The API server has checked that annotations are texts.
-    const { annotations } = toValues(metadata) as { annotations?: Readonly<Record<string, string>> };
-    return readAllowedHosts({ metadata: { annotations: annotations ?? {} } });
+    return readAnnotation(this.#namespaces?.objects.get(`/${namespace}`)).hosts;
   }
 
   async start({ onEvent, onTargets }: PolicyListener): Promise<void> {
@@ -78,6 +92,7 @@ export class KubernetesPolicies implements PolicySource {
       await source.start(({ type }) => {
         if (type === 'replaced') this.#synced.add(source);
         if (parents.includes(source)) this.targets.parentsChanged();
+        if (source === this.#namespaces) this.#logInvalidHosts(source);
         onTargets();
       });
     await this.#policies.start(onEvent);
@@ -94,6 +109,24 @@ export class KubernetesPolicies implements PolicySource {
 
   findDeletion(): Promise<SourceDeletion | undefined> {
     return this.#policies.findDeletion();
+  }
+
+  /** Logs each mistake once until it changes. */
+  #logInvalidHosts({ objects }: KubernetesSource): void {
+    const found = new Map<string, string>();
+    for (const [id, namespace] of objects) {
+      const { invalid } = readAnnotation(namespace);
+      if (invalid.length === 0) continue;
+      const hosts = invalid.slice(0, maxInvalidHosts).map((text) => text.slice(0, maxInvalidLength));
+      found.set(id, hosts.join(' '));
+      if (this.#invalidHosts.get(id) === found.get(id)) continue;
+      const { name } = namespace;
+      this.#logger.warn(
+        { namespace: name, annotation: allowedHostsAnnotation, invalid: hosts, count: invalid.length },
+        'ignored entries that are no hosts: write host names in lower case, without scheme and port',
+      );
+    }
+    this.#invalidHosts = found;
   }
 
   /** Nothing waits for objects of Envoy Gateway, which only tell more of policies. */

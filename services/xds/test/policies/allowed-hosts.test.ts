@@ -32,16 +32,20 @@ t.test('a wildcard covers its subdomains and their wildcards', async (t) => {
 t.test('hosts of an annotation and of the setting are parsed, and mistakes named', async (t) => {
   const read = (text: string) =>
     readAllowedHosts({ metadata: { annotations: { 'policy.tollgate.dev/allowed-hosts': text } } });
-  t.same(read(' a.test, *.b.test\n* '), ['a.test', '*.b.test', '*']);
-  t.same(read('a.test, http://b.test c.test'), ['a.test', 'c.test'], 'the others stay allowed');
-  t.same(readAllowedHosts({ metadata: {} }), []);
+  t.same(read(' a.test, *.b.test\n* '), { hosts: ['a.test', '*.b.test', '*'], invalid: [] });
+  t.same(
+    read('a.test, http://b.test c.test **'),
+    { hosts: ['a.test', 'c.test'], invalid: ['http://b.test', '**'] },
+    'the others stay allowed',
+  );
+  t.same(readAllowedHosts({ metadata: {} }), { hosts: [], invalid: [] });
   const parsed = parseHostsByNamespace(['shop=a.test', '*.b.test', 'web=c.test', 'shop=d.test']);
   t.equal(parsed.ok, true);
   t.same(parsed.ok && [...parsed.value], [
     ['shop', ['a.test', '*.b.test', 'd.test']],
     ['web', ['c.test']],
   ]);
-  for (const invalid of ['a.test', 'shop=A.test', 'Shop=a.test', 'shop=', '=a.test'])
+  for (const invalid of ['a.test', 'shop=A.test', 'Shop=a.test', 'shop=', '=a.test', 'shop=a.test=b.test'])
     t.same(parseHostsByNamespace([invalid]), { ok: false, invalid });
 });
 

@@ -92,6 +92,7 @@ async function startServer(t: Test, kube: KubeApiserver) {
       awaitUntil(async () => isDeepStrictEqual(await readUnenforced(app.ports.admin), expected), {
         what: `unenforced policies: ${JSON.stringify(expected)}`,
       }),
+    lines: app.lines,
     stop: () => app.lifecycle.stop('test'),
   };
 }
@@ -143,8 +144,10 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
     await apply(kube, policy('taken', { hosts: ['bank.test'] }));
     await apply(kube, policy('web', { hosts: ['web.test'] }));
     await server.has({ api: 'valid', web: 'valid' });
-    await allowHosts('*');
+    await allowHosts('* https://bank.test');
     await server.has({ api: 'valid', taken: 'valid', web: 'valid' });
+    const ignored = server.lines.filter(({ '@message': text }) => /^ignored entries/.test(String(text)));
+    t.match(ignored, [{ namespace: 'shop', invalid: ['https://bank.test'], count: 1 }]);
     await kube.kubectl(['delete', 'ap', '-n', 'shop', 'taken', 'web']);
     await server.has({ api: 'valid' });
   });
