@@ -92,9 +92,11 @@ export function explainApiError(error: unknown, attempt: Attempt): string | unde
       return `not allowed to ${verb} ${getFullName(attempt)} ${scope}: ${grants[resource.purpose](attempt)}`;
     }
     case 404:
-      // For other kinds, 404 concerns one object and is handled by the caller.
-      return resource === rateLimitConfigs
-        ? `the cluster has no ${getFullName(attempt)}: kubectl apply -f crds/ratelimitconfigs.yaml`
+      if (resource === rateLimitConfigs)
+        return `the cluster has no ${getFullName(attempt)}: kubectl apply -f crds/ratelimitconfigs.yaml`;
+      // With other verbs, 404 concerns one object and is handled by the caller.
+      return verb === 'list' || verb === 'watch'
+        ? `the cluster no longer has ${getFullName(attempt)} in the version ${resource.apiVersion}`
         : undefined;
     default:
       return undefined;

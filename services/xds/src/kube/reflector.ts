@@ -25,8 +25,12 @@ export interface ReflectorOptions {
   /** Absent for objects that are not the source. */
   readonly metrics?: Pick<XdsMetrics, 'relists' | 'sourceErrors' | 'lastEventTimestampSeconds'>;
   readonly resource: KubeResource;
-  /** While its CRD is not installed, there are no objects. It may be installed later. */
-  readonly mayBeMissing?: boolean;
+  /**
+   * Says that the CRD may be installed later, and what happens to known objects when it is missing:
+   * all are `deleted`; or they are `kept`, since gateways keep those of a version that is not served.
+   * Default: a missing CRD is an outage.
+   */
+  readonly whenMissing?: 'deleted' | 'kept';
   /** Empty for all. */
   readonly namespace: string;
   /** Such as `metadata.name=web`. */
@@ -125,6 +129,11 @@ export class Reflector {
     return this.#synced.promise;
   }
 
+  /** Whether the CRD is not installed. */
+  get isMissing(): boolean {
+    return this.#isMissing;
+  }
+
   /** Undefined while objects are followed. */
   outage(): SourceOutage | undefined {
     return this.#outage;
@@ -150,7 +159,7 @@ export class Reflector {
       } catch (error) {
         if (this.#closing.signal.aborted) return;
         if (operation === 'watch' && this.#resync.aborted) this.#cursor = undefined;
-        else if (operation === 'list' && this.#options.mayBeMissing === true && hasStatus(error, 404))
+        else if (operation === 'list' && hasStatus(error, 404) && this.#mayBeMissing())
           await this.#handleMissing();
         else await this.#recover(error, operation);
       }
@@ -173,6 +182,12 @@ export class Reflector {
     this.#cursor = resourceVersion;
     this.#hasWatched = false;
     this.#resync = this.#createResyncSignal();
+  }
+
+  #mayBeMissing(): boolean {
+    const { whenMissing, namespace } = this.#options;
+    if (whenMissing !== 'kept') return whenMissing === 'deleted';
+    return ![...this.#objects.values()].some((one) => namespace === '' || one.namespace === namespace);
   }
 
   /** The API server deletes all objects before a CRD. */

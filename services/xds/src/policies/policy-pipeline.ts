@@ -1,13 +1,11 @@
 import type { HealthComponent } from '@tollgate/kit/health';
 import { monotonicNow, runInSlices, type Schedule, type Steps, scheduleByTimer } from '@tollgate/kit/time';
-import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { Batches } from '../batches.ts';
 import type { Preview } from '../catalog/preview.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import {
   type ConfigObject,
   formatOutages,
-  type HeldObject,
   type SourceEvent,
   type SourceOutage,
   type UnreadFile,
@@ -16,6 +14,7 @@ import type { Context } from '../context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
 import { policyProblemReasons, unenforcedReasons } from '../metrics.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
+import { heldPolicies } from './held-policies.ts';
 import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
 import { formatFinding, type PolicyReporter, type PolicyResult } from './policy-result.ts';
 import type { PolicySource } from './policy-source.ts';
@@ -64,6 +63,9 @@ const defaultSliceMs = 5;
 /** An API server that has just started refuses everything until it has loaded its roles. */
 const forbiddenGraceMs = 10_000;
 
+/** Interval of looking whether the CRD was installed: a list without policies is no event. */
+const missingCheckMs = 2_000;
+
 /** Interval of looking whether policies cannot be read because a privilege is missing. */
 const forbiddenCheckMs = 2_000;
 
@@ -81,6 +83,8 @@ export class PolicyPipeline {
   #targetsChanged: boolean = false;
   #unread: readonly UnreadFile[] = [];
   #heldBackReason: string | undefined;
+  /** Nothing is served because the CRD is missing. */
+  #isMissing: boolean = false;
   #closed: boolean = false;
 
   constructor(context: Context, options: PolicyPipelineOptions) {
@@ -97,7 +101,7 @@ export class PolicyPipeline {
         ...{ source, schedule, now, allowEmpty, catalog: this.#catalog },
         noun: { one: 'policy', many: 'policies' },
         onDue: () => this.#batches.schedule(0),
-        form: { toHeld, fromHeld: (held) => this.#catalog.read(fromHeld(held)) },
+        form: heldPolicies((object) => this.#catalog.read(object)),
         setHeld: (policies) => context.metrics.heldPolicies.set(policies),
       });
     this.#batches = new Batches({
@@ -108,6 +112,7 @@ export class PolicyPipeline {
         return [
           dueMs === undefined ? undefined : dueMs - now(),
           this.#targetsChanged ? debounceMs : undefined,
+          this.#isMissing ? missingCheckMs : undefined,
         ];
       },
     });
@@ -248,10 +253,15 @@ export class PolicyPipeline {
   #findHeldBackReason(): string | undefined {
     const { authServers, allowEmpty, allowEmptyStart } = this.#options;
     const isFirst = authServers.snapshots.current() === undefined;
+    this.#isMissing = false;
     const unread = this.#unread.map(({ source, message }) => `${source}: ${message}`).join('; ');
     if (isFirst && unread !== '')
       return `policies may be missing, and no version of this file is known: ${unread}`;
     if (this.#catalog.domainCount > 0) return undefined;
+    // An xDS server that starts after the CRD was deleted must not open what policies protected.
+    const missing = isFirst ? this.#options.source.missingReason?.() : undefined;
+    this.#isMissing = missing !== undefined;
+    if (missing !== undefined) return missing;
     if (isFirst ? allowEmptyStart : allowEmpty) return undefined;
     const setting = isFirst && allowEmpty ? 'XDS_ALLOW_NO_POLICIES' : 'XDS_ALLOW_EMPTY';
     return `there are no access policies, and ${setting}=false`;
@@ -277,23 +287,4 @@ export class PolicyPipeline {
       for (const id of deleted) reporter.forget(id);
     }
   }
-}
-
-/** The spec of a policy that was never valid tells which hosts are denied. */
-function toHeld({ object, valid, allowedHosts }: KnownPolicy): HeldObject {
-  const { id, uid, generation, createdMs, manifest } = object;
-  return {
-    id,
-    uid,
-    generation,
-    createdMs,
-    allowedHosts,
-    spec: valid?.spec ?? Reflect.get(Object(manifest), 'spec'),
-  };
-}
-
-function fromHeld({ id, spec, ...identity }: HeldObject) {
-  const [name = '', namespace = ''] = id.split('/').toReversed();
-  const manifest = { apiVersion: policyApiVersion, kind: policyKind, metadata: { namespace, name }, spec };
-  return { ...identity, id, namespace, name, order: id, manifest };
 }

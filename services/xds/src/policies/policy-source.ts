@@ -8,6 +8,8 @@ import type { PolicyAncestor, PolicyFinding } from './policy-result.ts';
 export interface PolicySource extends Omit<ResourceSource, 'start'> {
   /** Resolves `targetRefs`. Absent in a source of policies that have only hosts. */
   readonly targets?: TargetResolver | undefined;
+  /** Why no policy can exist, such as without the CRD. Absent in sources that never know. */
+  missingReason?(): string | undefined;
   /** Starts to follow the objects. Rejects when the source cannot exist. */
   start(listener: PolicyListener): Promise<void>;
 }

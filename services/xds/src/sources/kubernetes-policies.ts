@@ -17,7 +17,7 @@ import { allowedHostsAnnotation, readAllowedHosts } from '../policies/allowed-ho
 import type { PolicyListener, PolicySource } from '../policies/policy-source.ts';
 import { KubernetesSource, type KubernetesSourceOptions } from './kubernetes.ts';
 
-interface Options extends Omit<KubernetesSourceOptions, 'resource' | 'mayBeMissing' | 'metrics'> {
+interface Options extends Omit<KubernetesSourceOptions, 'resource' | 'whenMissing' | 'metrics'> {
   /** @see EnvoyGatewayObjects */
   readonly authServices: readonly string[];
 }
@@ -56,8 +56,9 @@ export class KubernetesPolicies implements PolicySource {
   constructor({ authServices, ...options }: Options) {
     this.#logger = options.logger;
     const follow = (resource: KubernetesSourceOptions['resource']) =>
-      new KubernetesSource({ ...options, resource, mayBeMissing: true });
-    this.#policies = follow(accessPolicies);
+      new KubernetesSource({ ...options, resource, whenMissing: 'kept' });
+    // Deletions of policies are held back by their guard.
+    this.#policies = new KubernetesSource({ ...options, resource: accessPolicies, whenMissing: 'deleted' });
     this.#gateways = follow(gateways);
     this.#httpRoutes = follow(httpRoutes);
     this.#grpcRoutes = follow(grpcRoutes);
@@ -105,6 +106,12 @@ export class KubernetesPolicies implements PolicySource {
   /** Outages of objects of Envoy Gateway are left out, because policies do not need these. */
   outages(): readonly SourceOutage[] {
     return [this.#policies, ...this.#targetSources()].flatMap((source) => source.outages());
+  }
+
+  missingReason(): string | undefined {
+    if (!this.#policies.isMissing) return undefined;
+    const { plural, group } = accessPolicies;
+    return `the cluster has no ${plural}.${group}: kubectl apply --server-side -f crds/accesspolicies.yaml`;
   }
 
   findDeletion(): Promise<SourceDeletion | undefined> {

@@ -29,6 +29,11 @@ export class KubernetesSource implements ResourceSource {
     );
   }
 
+  /** Whether the CRD is not installed. */
+  get isMissing(): boolean {
+    return this.#reflectors.some((reflector) => reflector.isMissing);
+  }
+
   async start(onEvent: (event: SourceEvent) => void): Promise<void> {
     const [first, ...others] = this.#reflectors;
     if (others.length === 0) first?.start(onEvent);

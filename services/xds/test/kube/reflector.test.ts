@@ -451,6 +451,35 @@ test('connections that always break although the API server is ready are retried
   await following.reflector.close();
 });
 
+for (const [whenMissing, expected] of [
+  ['kept', ['replaced a']],
+  ['deleted', ['replaced a', 'deleted a']],
+] as const) {
+  test(`objects of a kind that is no longer served are ${whenMissing}`, async (t) => {
+    const server = await startScriptedServer(
+      inTurn(page([item('a', '1')], '10'), refusal(404, 'NotFound'), refusal(404, 'NotFound')),
+    );
+    t.teardown(() => server.stop());
+    const sleep = () => Promise.resolve();
+    const { reflector, events, logs } = follow(t, server.api, { whenMissing, sleep });
+    await awaitUntil(() => server.requests.length > 4, { what: 'further lists' });
+    t.same(events, expected);
+    t.equal(reflector.isMissing, whenMissing === 'deleted');
+    if (whenMissing === 'kept') t.match(logs[0], { state: 'keeping known objects' });
+    await reflector.close();
+  });
+}
+
+test('a kind that is not served yet has no objects', async (t) => {
+  const server = await startScriptedServer(
+    inTurn(refusal(404, 'NotFound'), page([item('a', '1')], '10'), watch()),
+  );
+  t.teardown(() => server.stop());
+  const following = follow(t, server.api, { whenMissing: 'kept', sleep: () => Promise.resolve() });
+  await seen(following, 'replaced', 'changed a');
+  t.equal(following.reflector.isMissing, false);
+});
+
 test('invalid list is a failure and removes nothing', async (t) => {
   const broken: Answer[] = [
     json({ items: 'none', metadata: { resourceVersion: '1' } }),

@@ -171,6 +171,25 @@ t.test('the first set of policies is not empty unless that is allowed', async (t
   t.same(access(), {});
 });
 
+t.test('the first set of policies waits for the CRD', async (t) => {
+  const state: { reason: string | undefined } = { reason: 'the cluster has no accesspolicies' };
+  const { replace, settle, access, rules, pipeline, tell } = await startPolicies(t, {
+    source: { missingReason: () => state.reason },
+  });
+  replace();
+  await settle();
+  t.equal(access(), undefined, 'auth servers keep the policies of the time before a CRD was deleted');
+  t.same(rules(), [], 'limiters get their other rules');
+  t.equal(pipeline.state().notServedReason, state.reason);
+  state.reason = undefined;
+  await settle(2_000);
+  t.same(access(), {});
+  state.reason = 'the cluster has no accesspolicies';
+  tell({ type: 'changed', object: makePolicy('shop/a', unlimited) });
+  await settle();
+  t.same(access(), { 'shop/a': ['a.test'] });
+});
+
 t.test('the last policies stay with XDS_ALLOW_EMPTY=false', async (t) => {
   const { replace, settle, access, pipeline } = await startPolicies(t, { allowEmpty: false });
   replace(makePolicy('shop/a', unlimited));

@@ -133,9 +133,11 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
   const server = await startServer(t, kube);
 
   await t.test('are served once their CRD exists', async () => {
-    await server.has({});
+    const message = 'access policies held back, auth servers keep theirs or deny';
+    await awaitUntil(() => server.lines.some((line) => line['@message'] === message), { what: 'the CRD' });
     await kube.apply(readFileSync(policyCrdFile, 'utf8'));
     await established(kube);
+    await server.has({});
     await apply(kube, policy('api', { hosts: ['api.test'], limits: [perUser] }));
     await server.has({ api: 'valid' });
   });
@@ -177,6 +179,27 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
       orders: 'valid',
       'HTTPRoute orders': ['shop/orders shop.test shop/main:80'],
     });
+  });
+
+  await t.test('keep their routes while the version of routes is not served', async () => {
+    const serve = (served: boolean) =>
+      kube.kubectl([
+        ...['patch', 'crd', `httproutes.${gatewayApi}`, '--type=json'],
+        `--patch=[{"op":"replace","path":"/spec/versions/0/served","value":${served}}]`,
+      ]);
+    await serve(false);
+    const isMissing = ({ reason }: Record<string, unknown>) =>
+      /no longer has httproutes/.test(String(reason));
+    await awaitUntil(() => server.lines.some(isMissing), { what: 'the outage' });
+    await apply(kube, policy('other', { hosts: ['web.test'] }));
+    const routes = { 'HTTPRoute orders': ['shop/orders shop.test shop/main:80'] };
+    await server.has({ api: 'valid', orders: 'valid', other: 'valid', ...routes });
+    await serve(true);
+    const isBack = (line: Record<string, unknown>) =>
+      line['@message'] === 'following objects again' && line.resource === 'httproutes';
+    await awaitUntil(() => server.lines.some(isBack), { what: 'the version' });
+    await kube.kubectl(['delete', 'ap', '-n', 'shop', 'other']);
+    await server.has({ api: 'valid', orders: 'valid', ...routes });
   });
 
   await t.test('are known to be unenforced once the CRDs of Envoy Gateway exist', async () => {
