@@ -199,14 +199,14 @@ t.test('a preview warns of hosts and targets on which a policy would have no eff
   t.same(warnings({ hosts: ['a.test'] }), []);
   t.same(warnings({ hosts: ['b.test'] }, 'shop/old'), [], 'the object before the change does not count');
   t.match(warnings({ hosts: ['a.test', 'b.test', 'c.test'], limits: [limit] }), [
-    ['HostNotAllowed', 'spec.hosts', /^not allowed for the namespace shop, .*: c\.test$/],
-    ['Conflicted', 'spec.hosts', 'b.test is a host of shop/old, which applies'],
+    ['HostNotAllowed', 'spec.hosts', /^not allowed for the namespace shop, .* on c\.test: /],
+    ['Conflicted', 'spec.hosts', /^b\.test is a host of the older policy shop\/old, which applies/],
     ['LimitsDoNotCoverAll', 'spec.limits', /machine clients/],
   ]);
   t.match(warnings({ targetRefs: refs('orders', 'unattached', 'missing') }), [
-    ['Conflicted', 'spec.targetRefs[0]', 'HTTPRoute orders has the older policy shop/older, which applies'],
-    ['TargetNotFound', 'spec.targetRefs[1]', /^no Gateway that the xDS server reads accepts/],
-    ['TargetNotFound', 'spec.targetRefs[2]', 'there is no HTTPRoute missing in namespace shop'],
+    ['Conflicted', 'spec.targetRefs[0]', /^HTTPRoute orders has the older policy shop\/older, which applies/],
+    ['TargetNotFound', 'spec.targetRefs[1]', /^no listener accepts HTTPRoute unattached/],
+    ['TargetNotFound', 'spec.targetRefs[2]', /^there is no HTTPRoute missing in namespace shop/],
   ]);
   t.match(catalog.preview(policy('shop/new', { hosts: ['c.test'], unknownField: 1 })), {
     problems: [{ field: 'spec.unknownField' }],
