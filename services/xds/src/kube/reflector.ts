@@ -27,7 +27,8 @@ export interface ReflectorOptions {
   readonly resource: KubeResource;
   /**
    * Says that the CRD may be installed later, and what happens to known objects when it is missing:
-   * all are `deleted`; or they are `kept`, since gateways keep those of a version that is not served.
+   * all are `deleted`; or they are `kept`, since gateways keep those of a version that is no longer
+   * served.
    * Default: a missing CRD is an outage.
    */
   readonly whenMissing?: 'deleted' | 'kept';
