@@ -28,9 +28,10 @@ chaos: ## random edits and failures of the control plane for 15 minutes, a minut
 	@sh hack/setup.sh test
 	@CHAOS_SECONDS=$${CHAOS_SECONDS:-900} exec node hack/run-tests/main.ts hack/e2e/xds-chaos.test.ts
 
-e2e-gateways: ## Envoy Gateway with the objects of examples/envoy-gateway, and restarts under load (root; compiles it once)
+e2e-gateways: ## Envoy Gateway with one access policy, with BackendTrafficPolicies, and random routes (root; compiles it once)
 	@sh hack/setup.sh e2e-gateways
 	@sh hack/e2e-gateways/run.sh hack/e2e-gateways/routes/main.ts
+	@sh hack/e2e-gateways/run.sh hack/e2e-gateways/policies/main.ts
 	@sh hack/e2e-gateways/run.sh hack/e2e-gateways/main.ts
 
 route-differences: ## 10,000 random requests: the route that Envoy Gateway matches, and ours (root; ARGS=--seed=1 repeats a failure)

@@ -2,14 +2,19 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type KubeApiserver, startKubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { findBinary, programEnvironment, startServerProcess } from '@tollgate/testkit/processes';
+import {
+  findBinary,
+  programEnvironment,
+  type ServerProcess,
+  startServerProcess,
+} from '@tollgate/testkit/processes';
 import { deploymentVariables } from '../charts/support/envoy-gateway.ts';
 import { clusterConfig, exampleFiles } from './envoy-gateway.ts';
 import { gatewayAddress, limiterPorts } from './limiter-network.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
-const namespace = 'envoy-gateway-system';
+export const namespace = 'envoy-gateway-system';
 
 /** Configuration that Envoy Gateway makes of the example in a cluster. */
 export interface ClusterResult {
@@ -25,25 +30,14 @@ export interface ClusterResult {
 
 /** Runs Envoy Gateway against an API server without nodes, with the objects of the example. */
 export async function runInCluster(folder: string): Promise<ClusterResult> {
-  const kube = await startKubeApiserver();
-  const definitions = readdirSync(join(root, '.tools/gateway-crds')).filter((file) => /^gateway/.test(file));
-  for (const file of definitions) await kube.apply(read(`.tools/gateway-crds/${file}`));
-  await kube.apply(read('crds/accesspolicies.yaml'));
-  await installEnvoyGateway(kube, folder);
-  await kube.kubectl(['create', 'namespace', 'tollgate']);
+  const kube = await startCluster(folder);
   for (const path of ['examples/shop/application.yaml', ...exampleFiles]) await kube.apply(read(path));
-  for (const [name, port] of [
-    ['tollgate-auth', 9002],
-    ['tollgate-auth-headless', 9001],
-  ] as const)
-    await kube.apply(toService({ name, namespace: 'tollgate', port }));
-
-  const config = join(folder, 'cluster.yaml');
-  writeFileSync(config, JSON.stringify(clusterConfig()));
-  const gateway = await startServerProcess({
-    command: findBinary('envoy-gateway'),
-    args: ['server', '--config-path', config],
-    env: programEnvironment({ KUBECONFIG: kube.kubeconfigFile, ENVOY_GATEWAY_NAMESPACE: namespace }),
+  await applyServices(kube, [
+    { name: 'tollgate-auth', namespace: 'tollgate', port: 9002 },
+    { name: 'tollgate-auth-headless', namespace: 'tollgate', port: 9001 },
+  ]);
+  const gateway = await startInCluster(kube, folder, {
+    config: clusterConfig(),
     ready: async () => {
       const { code } = await kube.kubectl(['get', 'deployment', 'envoy-ratelimit', '-n', namespace]);
       if (code !== 0) throw new Error('no rate limit Deployment');
@@ -56,6 +50,43 @@ export async function runInCluster(folder: string): Promise<ClusterResult> {
   await gateway.stop();
   await kube.stop();
   return result;
+}
+
+/** Starts an API server with all definitions, and what the chart of Envoy Gateway creates. */
+export async function startCluster(folder: string): Promise<KubeApiserver> {
+  const kube = await startKubeApiserver();
+  const definitions = readdirSync(join(root, '.tools/gateway-crds')).filter((file) => /^gateway/.test(file));
+  for (const file of definitions) await kube.apply(read(`.tools/gateway-crds/${file}`));
+  for (const name of ['accesspolicies', 'ratelimitconfigs']) await kube.apply(read(`crds/${name}.yaml`));
+  await installEnvoyGateway(kube, folder);
+  await kube.kubectl(['create', 'namespace', 'tollgate']);
+  return kube;
+}
+
+/** Creates Services whose endpoints are ports of this machine. */
+export async function applyServices(kube: KubeApiserver, services: readonly ServicePort[]): Promise<void> {
+  await kube.apply(services.map(toService).join('\n---\n'));
+}
+
+interface ClusterOptions {
+  readonly config: object;
+  ready(): Promise<void>;
+}
+
+/** Starts Envoy Gateway with its objects in the API server. */
+export function startInCluster(
+  kube: KubeApiserver,
+  folder: string,
+  { config, ready }: ClusterOptions,
+): Promise<ServerProcess> {
+  const file = join(folder, 'cluster.yaml');
+  writeFileSync(file, JSON.stringify(config));
+  return startServerProcess({
+    command: findBinary('envoy-gateway'),
+    args: ['server', '--config-path', file],
+    env: programEnvironment({ KUBECONFIG: kube.kubeconfigFile, ENVOY_GATEWAY_NAMESPACE: namespace }),
+    ready,
+  });
 }
 
 /** Creates the objects of its chart and its certificates job that the test needs. */
@@ -76,13 +107,15 @@ interface ServicePort {
   readonly name: string;
   readonly namespace: string;
   readonly port: number;
+  /** Port of the endpoint. Default: `port`. */
+  readonly targetPort?: number | undefined;
 }
 
 /** A Service with an endpoint that is ready. */
-function toService({ name, namespace: of, port }: ServicePort): string {
+function toService({ name, namespace: of, port, targetPort = port }: ServicePort): string {
   const metadata = { name, namespace: of, labels: { 'kubernetes.io/service-name': name } };
   const endpoints = [{ addresses: [gatewayAddress], conditions: { ready: true } }];
-  const slice = { addressType: 'IPv4', ports: [{ port }], endpoints };
+  const slice = { addressType: 'IPv4', ports: [{ port: targetPort }], endpoints };
   return [
     { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port }] } },
     { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, ...slice },

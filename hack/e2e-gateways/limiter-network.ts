@@ -13,7 +13,7 @@ import { deploymentVariables } from '../charts/support/envoy-gateway.ts';
 
 /** Addresses of the two ends of the link. */
 export const gatewayAddress = '10.254.7.1';
-const limiterAddress = '10.254.7.2';
+export const limiterAddress = '10.254.7.2';
 
 /** Addresses of clients. Envoy takes connections from 127.0.0.1 for its own. */
 export const clientAddresses = ['10.254.7.5', '10.254.7.6', 'fd00:7::5'] as const;
