@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { resolve } from 'node:path';
+import { status as grpc } from '@grpc/grpc-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
@@ -8,6 +9,7 @@ import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { definitionsAreMissing, gatewayDefinitions } from '../charts/support/gateway-crds.ts';
 import { startEdge } from './support/edge.ts';
+import { callGrpc } from './support/grpc-call.ts';
 import { startAuth, startAuthDatabase, startRedisLimiter, startReplica } from './support/processes.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -41,6 +43,14 @@ const gatewayObjects = [
     parentRefs: [{ name: 'main' }],
     hostnames: ['orders.test'],
     rules: [{ matches: [{ path: { type: 'PathPrefix', value: '/orders' } }] }],
+  }),
+  route('GRPCRoute', 'stock', {
+    parentRefs: [{ name: 'main' }],
+    hostnames: ['grpc.test'],
+    rules: [
+      { name: 'read', matches: [{ method: { service: 'shop.Stock', method: 'List' } }] },
+      { name: 'write', matches: [{ method: { service: 'shop.Stock' } }] },
+    ],
   }),
 ];
 
@@ -153,11 +163,36 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
       t.match(await countStatuses(80, askAsCleo), { 429: Number });
       await apply(kube, policy('orders', { targetRefs, limits: [perUser(10_000)] }));
       await awaitUntil(async () => (await askAsCleo()) === 200, { what: 'the edited plan' });
-      await untilCondition('orders', 'Enforced=True/Enforced');
+      // Limiters have an edit before auth servers, which report checks with the edited policy only.
+      await awaitUntil(
+        async () => {
+          await askAsCleo();
+          return (await listConditions(kube, 'orders')).includes('Enforced=True/Enforced');
+        },
+        { what: 'a report of the check' },
+      );
       await kube.kubectl(['wait', '-n', 'shop', 'ap/orders', '--for=condition=Ready', '--timeout=30s']);
       const jsonPath = '{.status.ancestors[*].ancestorRef.name}';
       const { stdout } = await kube.kubectl(['get', 'ap', '-n', 'shop', 'orders', `-o=jsonpath=${jsonPath}`]);
       t.equal(stdout, 'main');
+    });
+
+    await t.test('a policy of a GRPCRoute, matched by service and method', async (t) => {
+      const stock = { group: gatewayApi, kind: 'GRPCRoute', name: 'stock' };
+      const limits = [{ name: 'per-user', by: ['User'], requests: 2, per: 'Year' }];
+      await apply(kube, policy('stock', { targetRefs: [stock], limits }));
+      const read = { targetRefs: [{ ...stock, sectionName: 'read' }], access: { type: 'Public' } };
+      await apply(kube, policy('stock-read', read));
+      const dan = (await auth.signUp('dan@example.com')).accessToken;
+      const call = (method: string, token?: string) =>
+        callGrpc(url, { path: `/shop.Stock/${method}`, host: 'grpc.test', token });
+      await awaitUntil(async () => (await call('List')) === 0, { what: 'the public method' });
+      t.equal(await call('Add'), grpc.UNAUTHENTICATED);
+      t.same([await call('Add', dan), await call('Remove', dan)], [grpc.OK, grpc.OK]);
+      t.equal(await call('Add', dan), grpc.UNAVAILABLE, 'over the limit');
+      t.equal(await call('List', dan), grpc.OK, 'the policy of the rule has no limit');
+      const other = { path: '/shop.Stocks/List', host: 'grpc.test' };
+      t.equal(await callGrpc(url, other), grpc.UNAUTHENTICATED, 'another service is not public');
     });
 
     await t.test('an invalid edit keeps the last valid version, also after a restart', async (t) => {

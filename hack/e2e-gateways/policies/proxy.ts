@@ -13,7 +13,7 @@ export const envoyProxy = {
   telemetry: { accessLog: { disable: true } },
 };
 
-/** What Envoy Gateway has created for the proxy of the Gateway. */
+/** The objects that Envoy Gateway creates for a proxy. */
 interface ProxyObjects {
   /** Arguments of Envoy. */
   readonly args: readonly string[];
