@@ -72,6 +72,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     status: 302,
   },
   'POST /oauth/authorize': { summary: 'The same, as a form (OpenID Connect Core §3.1.2.1)', status: 303 },
+  'GET /oauth/logout': {
+    summary:
+      'Sign a user out for a client (OpenID Connect RP-Initiated Logout): redirects to the hosted page',
+    status: 303,
+  },
+  'POST /oauth/logout': { summary: 'The same, as a form', status: 303 },
   'GET /oauth/authorizations/{authorization_id}': {
     ...forUser,
     summary:

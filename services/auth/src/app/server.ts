@@ -40,6 +40,7 @@ import { addAuthorizationRoutes, addGrantRoutes } from '../oauth/authorization-r
 import { addAuthorizeRoutes } from '../oauth/authorize.ts';
 import { addClientEndpoints } from '../oauth/client-endpoints.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
+import { addEndSessionRoutes } from '../oauth/logout.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
 import { addRegistrationRoutes } from '../oauth/registration.ts';
 import { addUserInfoRoutes } from '../oauth/userinfo.ts';
@@ -109,6 +110,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addClientEndpoints,
   addRegistrationRoutes,
   addAuthorizeRoutes,
+  addEndSessionRoutes,
   addAuthorizationRoutes,
   addGrantRoutes,
   addUserInfoRoutes,

@@ -139,7 +139,7 @@ export const usedColumns: Columns = {
   tollgate_totp_periods: ['factor_id', 'period'],
   oauth_client_settings: [
     ...['client_id', 'token_endpoint_auth_method', 'jwks', 'jwks_uri', 'scopes', 'audiences', 'plan', 'role'],
-    ...['rate_limit', 'org_id', 'disabled', 'updated_at', 'document_url', 'document_expires_at'],
+    ...['rate_limit', 'org_id', 'disabled', 'updated_at', 'document_url', 'document_expires_at', 'metadata'],
   ],
   tollgate_events: [
     ...[

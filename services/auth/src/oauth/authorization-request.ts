@@ -1,4 +1,5 @@
 import { isUuid } from '@tollgate/kit/text';
+import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { OAuthError } from '../errors.ts';
 import { type CodeChallenge, parseCodeChallenge } from '../flows/pkce.ts';
@@ -36,6 +37,12 @@ export function readParameter(parameters: URLSearchParams, name: string): string
   const values = parameters.getAll(name);
   if (values.length > 1) return undefined;
   return values[0] || undefined;
+}
+
+/** All parameters of the query. */
+export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
+  const at = url.indexOf('?');
+  return new URLSearchParams(at === -1 ? '' : url.slice(at + 1));
 }
 
 /** The access that a request asks for. */
@@ -80,7 +87,7 @@ export function readAccessRequest(
   if (challenge === undefined && mustUsePkce(client, settings))
     throw invalidRequest('PKCE is required: code_challenge and code_challenge_method');
   return {
-    scope: grantUserScopes(read('scope') ?? settings.oauthServerDefaultScope, client).join(' '),
+    scope: grantUserScopes(read('scope'), client, settings).join(' '),
     resource: readResource(read('resource')),
     code_challenge: challenge?.challenge ?? null,
     code_challenge_method: challenge?.method ?? null,
@@ -89,7 +96,7 @@ export function readAccessRequest(
     ...(hasHostedPage(settings)
       ? {
           prompt: readPrompt(read('prompt')),
-          max_age: readMaxAge(read('max_age')),
+          max_age: readMaxAge(read('max_age')) ?? client.metadata.default_max_age ?? null,
           hinted_user_id: readHint(context, client, read('id_token_hint')),
         }
       : { prompt: null, max_age: null, hinted_user_id: null }),

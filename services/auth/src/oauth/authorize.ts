@@ -6,6 +6,7 @@ import { pageUrl } from '../http/page-url.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import {
   hasHostedPage,
+  queryOf,
   readAccessRequest,
   readParameter,
   readResponseMode,
@@ -72,11 +73,6 @@ async function startAuthorization(
     const response = { target, parameters: { error: error.code, error_description: error.message } };
     return sendAuthorizationResponse(response, settings, { request, reply });
   }
-}
-
-function queryOf({ url }: FastifyRequest): URLSearchParams {
-  const at = url.indexOf('?');
-  return new URLSearchParams(at === -1 ? '' : url.slice(at + 1));
 }
 
 /**

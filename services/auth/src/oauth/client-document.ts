@@ -70,6 +70,7 @@ export function readDocument(url: string, text: string): ClientInput {
     grant_types: grants.filter((grant) => documentGrants.includes(grant)),
     jwks: usesKeys ? readObject(document, 'jwks') : {},
     jwks_uri: usesKeys ? readText(document, 'jwks_uri') : '',
+    metadata: { post_logout_redirect_uris: [...(readTexts(document, 'post_logout_redirect_uris') ?? [])] },
   };
 }
 

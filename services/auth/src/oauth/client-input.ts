@@ -3,7 +3,9 @@ import { isUuid } from '@tollgate/kit/text';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { parseKeySet } from '../issuers/key-set.ts';
+import { type ClientMetadata, findMetadataProblem, mergeMetadata } from './client-metadata.ts';
 import { type AuthMethod, authMethods, type OAuthClient } from './client-store.ts';
+import { findRedirectUriProblem, isWebUri, maxUriChars } from './client-uris.ts';
 import { isScope } from './scopes.ts';
 
 /** Members that administrators can set. Absent members are not changed, or have defaults. */
@@ -24,6 +26,7 @@ export interface ClientInput {
   readonly limit?: JsonObject | undefined;
   readonly org_id?: string | undefined;
   readonly disabled?: boolean | undefined;
+  readonly metadata?: ClientMetadata | undefined;
 }
 
 type Checked = Omit<OAuthClient, 'id' | 'created_at' | 'updated_at' | 'client_secret_hash'>;
@@ -35,7 +38,6 @@ const defaultGrants: readonly string[] = ['authorization_code', 'refresh_token']
 const maxItems = 50;
 const maxRedirectUris = 10;
 const maxChars = { client_name: 1024, client_uri: 2048, logo_uri: 2048, plan: 255, role: 255 } as const;
-const maxUriChars = 2048;
 /** A rotation needs two keys; each is tried for an assertion without `kid`. */
 const maxKeys = 10;
 
@@ -59,6 +61,7 @@ export const newClient: Checked = {
   disabled: false,
   document_url: null,
   document_expires_at: null,
+  metadata: {},
 };
 
 /**
@@ -99,7 +102,7 @@ export function applyInput<C extends Checked>(
   input: ClientInput,
   settings: Pick<Settings, 'jwtAdminRoles'>,
 ): C {
-  const { limit, client_type: _type, token_endpoint_auth_method: _method, ...members } = input;
+  const { limit, metadata = {}, client_type: _type, token_endpoint_auth_method: _method, ...members } = input;
   const given = Object.entries(members).flatMap(([name, value]) =>
     value === undefined || !Object.hasOwn(newClient, name) ? [] : [[name, isEmpty(value) ? null : value]],
   );
@@ -107,6 +110,7 @@ export function applyInput<C extends Checked>(
     ...before,
     ...Object.fromEntries(given),
     ...(limit !== undefined && { rate_limit: isEmpty(limit) ? null : limit }),
+    metadata: mergeMetadata(before.metadata, metadata),
   };
   const problem = findProblem(client, settings);
   if (problem !== undefined) throw invalid(problem);
@@ -136,7 +140,8 @@ function findProblem(
     findGrantProblem(client) ??
     findRedirectProblem(client) ??
     findKeyProblem(client) ??
-    findListProblem(client)
+    findListProblem(client) ??
+    findMetadataProblem(client.metadata)
   );
 }
 
@@ -159,22 +164,6 @@ function findRedirectProblem({ redirect_uris: uris, grant_types: grants }: Check
     if (problem !== undefined) return `invalid redirect_uri '${uri.slice(0, 64)}': ${problem}`;
   }
   return undefined;
-}
-
-/** Schemes that browsers execute or display. */
-const forbiddenSchemes: readonly string[] = ['javascript:', 'data:', 'file:', 'vbscript:', 'about:', 'blob:'];
-const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
-
-/** @see RFC 8252 §7 https://www.rfc-editor.org/rfc/rfc8252#section-7 */
-function findRedirectUriProblem(uri: string): string | undefined {
-  const url = URL.parse(uri);
-  if (url === null || uri.length > maxUriChars) return 'it is not an absolute URI';
-  // The table separates URIs by commas.
-  if (/[\s,#]/.test(uri)) return 'it has a fragment, a comma or a space';
-  if (forbiddenSchemes.includes(url.protocol)) return `the scheme ${url.protocol} is not allowed`;
-  return url.protocol === 'http:' && !loopbackHosts.includes(url.hostname)
-    ? 'http is only allowed for localhost'
-    : undefined;
 }
 
 function findKeyProblem(client: Checked): string | undefined {
@@ -213,10 +202,6 @@ function findListProblem({ scopes, audiences }: Checked): string | undefined {
 /** @see RFC 8707 §2 https://www.rfc-editor.org/rfc/rfc8707#section-2 */
 export function isAudience(text: string): boolean {
   return text.length <= maxUriChars && URL.canParse(text) && !/[\s#]/.test(text);
-}
-
-function isWebUri(text: string): boolean {
-  return text.length <= maxUriChars && /^https?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
 }
 
 function invalid(message: string) {

@@ -16,6 +16,7 @@ import {
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { ClientInput } from './client-input.ts';
+import { type ClientMetadata, metadataMembers } from './client-metadata.ts';
 import {
   createClient,
   deleteClient,
@@ -37,6 +38,7 @@ export const registeredMembers = {
   client_name: optionalText,
   client_uri: optionalText,
   logo_uri: optionalText,
+  ...metadataMembers,
 };
 
 const clientBody = body({
@@ -118,13 +120,23 @@ function clientId(parameters: { readonly client_id: string }): string {
   return uuidParameter(parameters, 'client_id');
 }
 
-function toInput(
-  given: Omit<ClientInput, 'jwks' | 'limit'> & { readonly jwks?: unknown; readonly limit?: unknown },
-): ClientInput {
+/** Members of bodies as they are sent. */
+type GivenMembers = Omit<ClientInput, 'jwks' | 'limit' | 'metadata'> &
+  ClientMetadata & { readonly jwks?: unknown; readonly limit?: unknown };
+
+export function toInput(given: GivenMembers): ClientInput {
+  const metadata = mergeable(given);
   // Objects are parsed from JSON.
   return {
     ...given,
+    ...(Object.keys(metadata).length > 0 && { metadata }),
     jwks: given.jwks as JsonObject | undefined,
     limit: given.limit as JsonObject | undefined,
   };
+}
+
+/** The members of the metadata, also empty ones, which remove them. */
+function mergeable(given: ClientMetadata): ClientMetadata {
+  const names = Object.keys(metadataMembers);
+  return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
 }

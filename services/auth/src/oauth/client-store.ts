@@ -5,6 +5,7 @@ import type { Page, PageRequest } from '../db/paging.ts';
 import { noOAuthServer } from '../db/schema.ts';
 import { boolean, integer, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { columnNames, fragment, parameters, raw, statement } from '../db/statement.ts';
+import type { ClientMetadata } from './client-metadata.ts';
 
 export const authMethods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const;
 export type AuthMethod = (typeof authMethods)[number];
@@ -41,6 +42,7 @@ const settingsRow = {
   document_url: text.orNull,
   /** The document has to be fetched again then. */
   document_expires_at: timestamptz.orNull,
+  metadata: jsonOf<ClientMetadata>(),
 };
 
 const storedRow = { ...clientRow, ...settingsRow, version: text };
@@ -86,7 +88,8 @@ const selectClient = fragment`
     c.client_uri, c.logo_uri, c.created_at, c.updated_at, c.xmin::text as version,
     coalesce(s.token_endpoint_auth_method, c.token_endpoint_auth_method) as token_endpoint_auth_method,
     s.jwks, s.jwks_uri, coalesce(s.scopes, '{}') as scopes, coalesce(s.audiences, '{}') as audiences, s.plan, s.role,
-    s.rate_limit, s.org_id, coalesce(s.disabled, false) as disabled, s.document_url, s.document_expires_at
+    s.rate_limit, s.org_id, coalesce(s.disabled, false) as disabled, s.document_url, s.document_expires_at,
+    coalesce(s.metadata, '{}') as metadata
   from oauth_clients c left join oauth_client_settings s on s.client_id = c.id`;
 
 const find = statement(storedRow)`${selectClient} where c.id = ${p.id} and c.deleted_at is null`;

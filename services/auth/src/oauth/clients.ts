@@ -66,7 +66,10 @@ export async function updateClient(
   id: string,
   { input, request }: { readonly input: ClientInput; readonly request: AdminRequest },
 ): Promise<OAuthClient> {
-  const changed = Object.entries(input).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const { metadata = {}, ...others } = input;
+  const changed = Object.entries({ ...others, ...metadata }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  );
   if (changed.length === 0) throw errors.validation_failed({ message: 'No fields provided for update' });
   const before = await getClient(context, id);
   if (changed.some((name) => name === 'client_type' || name === 'token_endpoint_auth_method'))
@@ -189,6 +192,7 @@ export function toClientJson(client: OAuthClient, secret?: string): JsonObject {
     org_id: client.org_id,
     disabled: client.disabled,
     document_url: client.document_url,
+    ...client.metadata,
   };
   const isSet = ([, value]: readonly [string, unknown]): boolean =>
     value !== null && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0);

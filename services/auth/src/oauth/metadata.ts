@@ -49,6 +49,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       request_uri_parameter_supported: false,
       acr_values_supported: ['aal1', 'aal2'],
       ...(isHosted && {
+        end_session_endpoint: `${base}/oauth/logout`,
         prompt_values_supported: promptValues,
         ui_locales_supported: Object.keys(builtInTexts),
       }),

@@ -1,15 +1,41 @@
 import { isAppError } from '@tollgate/kit/errors';
+import { type Static, Type } from 'typebox';
 import { errors, OAuthError } from '../errors.ts';
-import { type AddRoutes, body, bodyLimits } from '../http/api.ts';
+import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { registeredMembers, requireOAuthServer } from './client-routes.ts';
+import type { ClientInput } from './client-input.ts';
+import { registeredMembers, requireOAuthServer, toInput } from './client-routes.ts';
 import { anyone, createClient, type OAuthContext, toClientJson } from './clients.ts';
+import { splitScope, userScopes } from './scopes.ts';
 
-/** Other members of RFC 7591 are ignored, as §2 requires of unknown ones. */
-const registrationBody = body(registeredMembers);
+/** Members that are not stored. Others of RFC 7591 are ignored, as §2 requires of unknown ones. */
+const checkedMembers = {
+  response_types: Type.Optional(Type.Array(Type.String())),
+  subject_type: optionalText,
+  id_token_signed_response_alg: optionalText,
+  id_token_encrypted_response_alg: optionalText,
+  userinfo_signed_response_alg: optionalText,
+  userinfo_encrypted_response_alg: optionalText,
+  sector_identifier_uri: optionalText,
+};
+
+const registrationBody = body({
+  ...registeredMembers,
+  ...checkedMembers,
+  jwks: optionalObject,
+  jwks_uri: optionalText,
+});
+
+type Registration = Static<typeof registrationBody>;
 
 const userGrants: readonly string[] = ['authorization_code', 'refresh_token'];
-const userMethods: readonly string[] = ['client_secret_basic', 'client_secret_post', 'none'];
+/** A client must not rely on a protection that it does not get. */
+const unsupported = [
+  'id_token_encrypted_response_alg',
+  'userinfo_signed_response_alg',
+  'userinfo_encrypted_response_alg',
+  'sector_identifier_uri',
+] as const;
 
 /**
  * `/oauth/clients/register`: clients register themselves, if allowed.
@@ -28,17 +54,17 @@ export const addRegistrationRoutes: AddRoutes<OAuthContext> = (api, context) => 
     },
   } as const;
   api.post('/oauth/clients/register', options, async (request, reply) => {
-    const { grant_types: grants = userGrants, token_endpoint_auth_method: method } = request.body;
-    if (!grants.every((grant) => userGrants.includes(grant)))
-      throw invalidMetadata(`grant_types must only contain ${userGrants.join(', ')}`);
-    if (method !== undefined && !userMethods.includes(method))
-      throw invalidMetadata(`token_endpoint_auth_method must be one of: ${userMethods.join(', ')}`);
+    checkRegistration(context, request.body);
     const registration = {
       actor: anyone,
       metadata: requestMetadata(request, context),
       registrationType: 'dynamic',
     } as const;
-    const { client, secret } = await createClient(context, request.body, registration).catch(rethrow);
+    const { client, secret } = await createClient(
+      context,
+      readRegistration(request.body),
+      registration,
+    ).catch(rethrow);
     return reply
       .code(201)
       .header('cache-control', 'no-store')
@@ -51,10 +77,42 @@ export const addRegistrationRoutes: AddRoutes<OAuthContext> = (api, context) => 
   });
 };
 
+/** @see RFC 7591 §2, OpenID Connect Dynamic Client Registration §2 */
+function checkRegistration({ keys }: OAuthContext, registration: Registration): void {
+  const { grant_types: grants = userGrants, response_types: types = ['code'] } = registration;
+  const { subject_type: subject = 'public', id_token_signed_response_alg: alg } = registration;
+  if (!grants.every((grant) => userGrants.includes(grant)))
+    throw invalidMetadata(`grant_types must only contain ${userGrants.join(', ')}`);
+  if (!types.every((type) => type === 'code')) throw invalidMetadata('response_types must only contain code');
+  if (subject !== 'public') throw invalidMetadata('subject_type must be public');
+  if (alg !== undefined && alg !== keys.current.alg)
+    throw invalidMetadata(`id_token_signed_response_alg must be ${keys.current.alg}`);
+  const refused = unsupported.find((name) => registration[name] !== undefined);
+  if (refused !== undefined) throw invalidMetadata(`${refused} is not supported`);
+}
+
+/** Only `private_key_jwt` uses keys. Unknown scopes are dropped, as RFC 7591 §2 allows. */
+function readRegistration(registration: Registration): ClientInput {
+  const { jwks, jwks_uri: uri, scope, ...members } = registration;
+  const usesKeys = members.token_endpoint_auth_method === 'private_key_jwt';
+  const known = scope === undefined ? undefined : knownScope(scope);
+  return toInput({
+    ...members,
+    ...(usesKeys && { jwks, jwks_uri: uri }),
+    ...(known !== undefined && { scope: known }),
+  });
+}
+
+function knownScope(scope: string): string {
+  const known = splitScope(scope).filter((name) => userScopes.some((one) => one === name));
+  if (known.length === 0) throw invalidMetadata('scope has no scope that clients may ask for');
+  return known.join(' ');
+}
+
 /** @see RFC 7591 §3.2.2 */
 function rethrow(error: unknown): never {
   if (!isAppError(error) || error.code !== 'validation_failed') throw error;
-  if (!error.message.includes('redirect_uri')) throw invalidMetadata(error.message);
+  if (!/^(?:invalid )?redirect_uri/.test(error.message)) throw invalidMetadata(error.message);
   throw new OAuthError('invalid_redirect_uri', error.message);
 }
 

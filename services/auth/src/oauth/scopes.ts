@@ -1,3 +1,4 @@
+import type { Settings } from '../config/settings.ts';
 import { OAuthError } from '../errors.ts';
 
 /** @see RFC 6749 §3.3 https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
@@ -29,16 +30,36 @@ export function grantScopes(requested: string | undefined, allowed: readonly str
 /** Scopes of users, which every client may ask for. @see OpenID Connect Core §5.4, §11 */
 export const userScopes = ['openid', 'profile', 'email', 'phone', 'offline_access'] as const;
 
+/** A client, as far as its scopes go. */
+interface ScopedClient {
+  /** Own scopes, which an administrator has given it. */
+  readonly scopes: readonly string[];
+  readonly metadata: { readonly scope?: string };
+}
+
 /**
- * The scopes that a client asks a user for: those of users, and own ones of the client.
+ * The scopes that a client may ask users for: those of users, and own ones of the client. If it has
+ * registered scopes, only these.
+ */
+function allowedUserScopes({ scopes, metadata }: ScopedClient): readonly string[] {
+  const all = [...userScopes, ...scopes];
+  const registered = splitScope(metadata.scope ?? '');
+  return registered.length === 0 ? all : all.filter((scope) => registered.includes(scope));
+}
+
+/**
+ * The scopes that a client asks a user for, or those of the settings.
  *
  * @throws OAuthError `invalid_scope`
  */
 export function grantUserScopes(
-  requested: string,
-  { scopes }: { readonly scopes: readonly string[] },
+  requested: string | undefined,
+  client: ScopedClient,
+  { oauthServerDefaultScope }: Pick<Settings, 'oauthServerDefaultScope'>,
 ): readonly string[] {
-  const names = grantScopes(requested, [...userScopes, ...scopes]);
+  const allowed = allowedUserScopes(client);
+  const defaults = splitScope(oauthServerDefaultScope).filter((scope) => allowed.includes(scope));
+  const names = requested === undefined ? defaults : grantScopes(requested, allowed);
   if (names.length === 0) throw new OAuthError('invalid_scope', 'scope is empty');
   if (names.join(' ').length > maxConsentChars) throw new OAuthError('invalid_scope', 'scope is too long');
   return names;

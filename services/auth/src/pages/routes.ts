@@ -7,6 +7,7 @@ import { consentPage } from './consent.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { invitationPage } from './invitation.ts';
 import { addLinkingRoute } from './linking.ts';
+import { logoutPage } from './logout.ts';
 import {
   invitationRevokeForm,
   inviteForm,
@@ -76,7 +77,7 @@ export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   const shown = [
     ...pages,
     ...(settings.organizationsEnabled ? organizationPages : []),
-    ...(settings.oauthServerEnabled ? [consentPage] : []),
+    ...(settings.oauthServerEnabled ? [consentPage, logoutPage] : []),
   ];
   for (const page of shown) addPage(api, context, page);
 };

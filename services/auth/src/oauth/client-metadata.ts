@@ -1,0 +1,95 @@
+import { type Static, Type } from 'typebox';
+import { optionalFlag, optionalText } from '../http/api.ts';
+import { findRedirectUriProblem, isWebUri } from './client-uris.ts';
+import { isScope, splitScope } from './scopes.ts';
+
+const optionalTexts = Type.Optional(Type.Array(Type.String()));
+
+/**
+ * Members of clients that are stored as JSON. `scope` has the scopes that the client may ask users
+ * for, separated by spaces; without it these are all.
+ *
+ * @see RFC 7591 §2, OpenID Connect Dynamic Client Registration §2, RP-Initiated Logout §3.1
+ */
+export const metadataMembers = {
+  post_logout_redirect_uris: optionalTexts,
+  scope: optionalText,
+  application_type: optionalText,
+  contacts: optionalTexts,
+  policy_uri: optionalText,
+  tos_uri: optionalText,
+  initiate_login_uri: optionalText,
+  default_max_age: Type.Optional(Type.Number()),
+  default_acr_values: optionalTexts,
+  require_auth_time: optionalFlag,
+  software_id: optionalText,
+  software_version: optionalText,
+};
+
+const schema = Type.Object(metadataMembers);
+
+export type ClientMetadata = Static<typeof schema>;
+
+const maxItems = 10;
+const maxTextChars = 255;
+const maxScopeChars = 1024;
+
+/** Returns the problem of a value that has passed the schema. */
+type Check = (value: unknown) => string | undefined;
+
+const isShort: Check = (value) =>
+  String(value).length <= maxTextChars ? undefined : `cannot exceed ${maxTextChars} characters`;
+const isUri: Check = (value) => (isWebUri(String(value)) ? undefined : 'must be a valid URL');
+
+function each(check: Check): Check {
+  return (value) => {
+    const values: readonly unknown[] = Array.isArray(value) ? value : [];
+    if (values.length > maxItems) return `cannot exceed ${maxItems} items`;
+    return values.map(check).find((problem) => problem !== undefined);
+  };
+}
+
+const checks: Readonly<Record<keyof ClientMetadata, Check>> = {
+  post_logout_redirect_uris: each((uri) => findRedirectUriProblem(String(uri))),
+  scope: (scope) =>
+    String(scope).length <= maxScopeChars && splitScope(String(scope)).every(isScope)
+      ? undefined
+      : 'must be names of scopes, separated by spaces',
+  application_type: (type) => (type === 'web' || type === 'native' ? undefined : "must be 'web' or 'native'"),
+  contacts: each(isShort),
+  policy_uri: isUri,
+  tos_uri: isUri,
+  initiate_login_uri: (uri) => (/^https:/i.test(String(uri)) ? isUri(uri) : 'must be an https URL'),
+  default_max_age: (age) =>
+    Number.isInteger(age) && Number(age) >= 0 && Number(age) < 1e9
+      ? undefined
+      : 'must be a number of seconds',
+  default_acr_values: each(isShort),
+  require_auth_time: () => undefined,
+  software_id: isShort,
+  software_version: isShort,
+};
+
+/** The metadata with the given members, of which empty ones are removed. */
+export function mergeMetadata(before: ClientMetadata, given: ClientMetadata): ClientMetadata {
+  const names = Object.keys(metadataMembers);
+  const merged = Object.entries({ ...before, ...definedOnly(given) });
+  return Object.fromEntries(merged.filter(([name, value]) => names.includes(name) && !isEmpty(value)));
+}
+
+function definedOnly(given: ClientMetadata): ClientMetadata {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || (Array.isArray(value) && value.length === 0);
+}
+
+export function findMetadataProblem(metadata: ClientMetadata): string | undefined {
+  for (const [name, check] of Object.entries(checks)) {
+    const value: unknown = Object.entries(metadata).find(([key]) => key === name)?.[1];
+    const problem = value === undefined ? undefined : check(value);
+    if (problem !== undefined) return `${name}: ${problem}`;
+  }
+  return undefined;
+}
