@@ -20,19 +20,20 @@ interface Effect {
 
 /** Collects which policies replace others, and whose overrides hold in addition to others. */
 export class PolicyPrecedence {
-  /** Effects by policy and Gateway, then by listener. */
-  readonly #effects = new Map<string, Map<string, Effect>>();
+  /** Effects by Gateway, listener and policy. */
+  readonly #effects = new Map<string, Map<Listener, Map<string, Effect>>>();
 
   /** `applied` are the policies that apply to some requests at the listener. */
   add({ policy, overrides, replaced }: Applied, gateway: Gateway, listener: Listener): void {
-    const effectOf = (id: string) => this.#effectOf(id, gateway, listener);
-    if (policy !== '') {
-      const effect = effectOf(policy);
-      effect.applies = true;
-      for (const other of overrides) if (other !== policy) effect.overriddenBy.add(other);
+    if (policy === '') return;
+    const effects = this.#effectsAt(gateway, listener);
+    const effect = effectOf(effects, policy);
+    effect.applies = true;
+    for (const id of overrides) {
+      effectOf(effects, id).overrides = true;
+      if (id !== policy) effect.overriddenBy.add(id);
     }
-    for (const id of overrides) effectOf(id).overrides = true;
-    for (const id of replaced) effectOf(id).replacedBy.add(policy);
+    for (const id of replaced) effectOf(effects, id).replacedBy.add(policy);
   }
 
   /** Finds what other policies change at an ancestor of a policy. */
@@ -41,9 +42,9 @@ export class PolicyPrecedence {
     { kind, namespace, name, sectionName }: AncestorRef,
   ): Pick<PolicyAncestor, 'replaced' | 'overridden'> {
     if (kind !== 'Gateway') return {};
-    const atGateway = [...(this.#effects.get(`${policy} ${namespace}/${name}`) ?? [])];
-    const effects = atGateway.flatMap(([listener, effect]) =>
-      sectionName === undefined || sectionName === listener ? [effect] : [],
+    const atGateway = [...(this.#effects.get(`${namespace}/${name}`) ?? [])];
+    const effects = atGateway.flatMap(([listener, byPolicy]) =>
+      sectionName === undefined || sectionName === listener.name ? (byPolicy.get(policy) ?? []) : [],
     );
     const replacedBy = effects.flatMap((effect) => [...effect.replacedBy]);
     const overriddenBy = effects.flatMap((effect) => [...effect.overriddenBy]);
@@ -55,18 +56,26 @@ export class PolicyPrecedence {
     };
   }
 
-  #effectOf(policy: string, gateway: Gateway, listener: Listener): Effect {
-    const key = `${policy} ${gateway.object.id}`;
-    const listeners = this.#effects.get(key) ?? new Map<string, Effect>();
-    this.#effects.set(key, listeners);
-    const known = listeners.get(listener.name);
-    const effect = known ?? {
-      ...{ applies: false, overrides: false },
-      ...{ replacedBy: new Set<string>(), overriddenBy: new Set<string>() },
-    };
-    if (known === undefined) listeners.set(listener.name, effect);
-    return effect;
+  #effectsAt({ object }: Gateway, listener: Listener): Map<string, Effect> {
+    const listeners = this.#effects.get(object.id) ?? new Map<Listener, Map<string, Effect>>();
+    const effects = listeners.get(listener) ?? new Map<string, Effect>();
+    if (listeners.size === 0) this.#effects.set(object.id, listeners);
+    if (effects.size === 0) listeners.set(listener, effects);
+    return effects;
   }
+}
+
+function effectOf(effects: Map<string, Effect>, policy: string): Effect {
+  const known = effects.get(policy);
+  if (known !== undefined) return known;
+  const effect = {
+    applies: false,
+    overrides: false,
+    replacedBy: new Set<string>(),
+    overriddenBy: new Set<string>(),
+  };
+  effects.set(policy, effect);
+  return effect;
 }
 
 function toReplaced(effects: readonly Effect[], names: string): NonNullable<PolicyAncestor['replaced']> {

@@ -40,7 +40,13 @@ export function findAtListener({ object }: Gateway, { name }: Listener, policies
 
 /** The first of policies by target, from the most specific one on, replaces the others. */
 function chooseFirst(found: readonly (string | undefined)[]): Pick<Applied, 'policy' | 'replaced'> {
-  const [policy = '', ...replaced] = new Set(found.filter((id) => id !== undefined).filter(Boolean));
+  const replaced: string[] = [];
+  let policy = '';
+  for (const id of found) {
+    if (id === undefined || id === '' || id === policy) continue;
+    if (policy === '') policy = id;
+    else if (!replaced.includes(id)) replaced.push(id);
+  }
   return { policy, replaced };
 }
 

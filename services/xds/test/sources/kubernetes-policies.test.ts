@@ -202,6 +202,29 @@ kubeSuite(t, 'AccessPolicies of a cluster', async (t, kube) => {
     await server.has({ api: 'valid', orders: 'valid', ...routes });
   });
 
+  await t.test('say which others replace them, and whose overrides hold in addition', async () => {
+    const targetRefs = [{ group: gatewayApi, kind: 'Gateway', name: 'main' }];
+    await apply(kube, policy('base', { targetRefs, overrides: { access: { type: 'Authenticated' } } }));
+    await server.has({
+      ...{ api: 'valid', base: 'valid', orders: 'valid' },
+      'Gateway main': ['shop/base * shop/main:80'],
+      'HTTPRoute orders': ['shop/orders shop.test shop/main:80'],
+    });
+    const untilMessage = (name: string, type: string, pattern: RegExp) =>
+      awaitUntil(
+        async () => {
+          const jsonPath = `{.status.ancestors[0].conditions[?(@.type=="${type}")].message}`;
+          const { stdout } = await kube.kubectl(['get', 'ap', '-n', 'shop', name, `-o=jsonpath=${jsonPath}`]);
+          return pattern.test(stdout);
+        },
+        { what: `${type} of ${name}` },
+      );
+    await untilMessage('orders', 'Overridden', /^overrides of AccessPolicy shop\/base hold/);
+    await untilMessage('base', 'Programmed', /replace .* AccessPolicy shop\/orders; its overrides hold/);
+    await kube.kubectl(['delete', 'ap', '-n', 'shop', 'base']);
+    await untilMessage('orders', 'Overridden', /^$/);
+  });
+
   await t.test('are known to be unenforced once the CRDs of Envoy Gateway exist', async () => {
     const envoyGateway = 'gateway.envoyproxy.io';
     await apply(
