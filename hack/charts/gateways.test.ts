@@ -5,6 +5,7 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { load, loadAll } from 'js-yaml';
 import t from 'tap';
+import { parseRouteRules } from '../../services/auth/src/ext-authz/rules-file.ts';
 import { definitionsAreMissing, gatewayDefinitions } from './support/gateway-crds.ts';
 import { clusterArguments, helmIsMissing, parseManifests, renderChart, runHelm } from './support/helm.ts';
 import { type ManifestObject, servicePorts } from './support/manifests.ts';
@@ -73,8 +74,11 @@ t.test('values that protect nothing end the installation', { skip }, async (t) =
 });
 
 const comparison = await readFile('docs/access-policies-compared.md', 'utf8');
+const yamlOf = (page: string) => [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
 /** The YAML of each way, in the order of the columns of the table. */
-const ways = [...comparison.matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
+const ways = yamlOf(comparison);
+const fromEnvoyGateway = yamlOf(await readFile('docs/coming-from-envoy-gateway.md', 'utf8'));
+const fromKuadrant = yamlOf(await readFile('docs/coming-from-kuadrant.md', 'utf8'));
 
 t.test('the comparison counts objects and lines', async (t) => {
   const count = (row: string) =>
@@ -95,6 +99,23 @@ t.test('its AccessPolicy compiles, with the warning that the page explains', asy
   const read = readPolicy(load(ways[0] ?? ''), 'comparison');
   const compiled = read.ok && compilePolicy(read.resource);
   t.match(compiled, { ok: true, warnings: [{ reason: 'LimitsDoNotCoverAll' }] });
+});
+
+t.test('what replaces the objects of others compiles without a warning', async (t) => {
+  const pages = [...fromEnvoyGateway, ...fromKuadrant];
+  const policies = pages.filter((text) => text.includes('kind: AccessPolicy'));
+  t.equal(policies.length, 3);
+  for (const text of policies) {
+    const read = readPolicy(load(text), 'page');
+    t.match(read.ok && compilePolicy(read.resource), { ok: true, warnings: [] });
+  }
+  const issuers = pages.filter((text) => text.startsWith('issuers:'));
+  t.equal(issuers.length, 2);
+  for (const text of issuers)
+    t.match(parseRouteRules(text), {
+      ok: true,
+      rules: { issuers: [{ definition: { issuer: 'https://idp.example.com/realms/shop' } }] },
+    });
 });
 
 t.test('policies whose limits would not be counted end the installation', { skip }, async (t) => {
@@ -144,9 +165,9 @@ kubeSuite(t, 'an API server with the definitions of the gateways', async (t, kub
     const { code, stderr } = await dryRun(kube, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
     t.equal(code, 0, stderr);
   });
-  await t.test('accepts what the comparison shows of Envoy Gateway and Istio', async (t) => {
+  await t.test('accepts what the pages show of Envoy Gateway and Istio', async (t) => {
     const [, , envoyGateway = '', istio = ''] = ways;
-    for (const text of [envoyGateway, istio]) {
+    for (const text of [envoyGateway, istio, fromEnvoyGateway[0] ?? '']) {
       const { code, stderr } = await dryRun(kube, text);
       t.equal(code, 0, stderr);
     }
