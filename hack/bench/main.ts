@@ -5,6 +5,7 @@ import { benchClient } from './client/client.ts';
 import { benchLimiter } from './limiter.ts';
 import { formatMachine, isBusy, watchOtherUse } from './machine.ts';
 import { benchPlatform } from './platform.ts';
+import { benchPolicies } from './policies/policies.ts';
 import { type BenchOptions, formatReport, omitTails, type Report, writePage } from './report.ts';
 import { benchXds } from './xds/xds.ts';
 
@@ -14,6 +15,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<Report
   xds: benchXds,
   auth: benchAuth,
   platform: benchPlatform,
+  policies: benchPolicies,
 };
 
 const usage = `node hack/bench/main.ts [${Object.keys(benches).join('|')}]... [options]
@@ -23,6 +25,7 @@ const usage = `node hack/bench/main.ts [${Object.keys(benches).join('|')}]... [o
   xds        services/xds: from an edit until it is enforced, many objects, many streams
   auth       services/auth: sign-in, GET /user, refresh; lists of 1,000 and 1,000,000 users
   platform   ext_authz checks, and what both filters add to a request through Envoy
+  policies   access policies: from an edit until it is enforced, memory of the auth server
 All of them without a name. Each takes two to four minutes (auth eight), and a quarter of that with --quick.
 
   --quick             a tenth of the time: for trying, not for comparing

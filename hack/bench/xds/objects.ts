@@ -5,7 +5,7 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
-import { startKubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { type KubeApiserver, startKubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { monotonicMs } from '../processes.ts';
 
 /** Rules of one object. */
@@ -158,17 +158,21 @@ const objectsPath = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/default/ra
 export const maxWritesInFlight = 16;
 const writeTimeoutMs = 30_000;
 
-/**
- * Starts etcd and kube-apiserver with the CRD. Edits are server-side applies over TLS connections
- * that are kept.
- */
-export async function startKubeObjects(): Promise<KubeObjects> {
-  const kube = await startKubeApiserver();
+/** Calls of an API server over TLS connections that are kept. */
+export interface KubeCalls {
+  /** Applies a manifest server-side; answers when that was done, by `monotonicMs`. */
+  apply(path: string, manifest: string): Promise<number>;
+  /** The body of an answer. */
+  get(path: string): Promise<string>;
+  close(): void;
+}
+
+export function openKubeCalls(kube: KubeApiserver): KubeCalls {
   const agent = new Agent({ keepAlive: true, maxSockets: maxWritesInFlight, ca: readFileSync(kube.caFile) });
   const authorization = `Bearer ${kube.tokenFor('admin')}`;
 
   async function send(method: string, path: string, manifest = '') {
-    const call = request(`${kube.url}${objectsPath}${path}`, {
+    const call = request(`${kube.url}${path}`, {
       agent,
       method,
       headers: { authorization, 'content-type': 'application/apply-patch+yaml' },
@@ -186,16 +190,40 @@ export async function startKubeObjects(): Promise<KubeObjects> {
     return { answeredAt, body };
   }
 
+  return {
+    apply: async (path, manifest) =>
+      (await send('PATCH', `${path}?fieldManager=bench&force=true`, manifest)).answeredAt,
+    get: async (path) => (await send('GET', path)).body,
+    close: () => agent.destroy(),
+  };
+}
+
+/** Writes the objects 0 … `count` − 1, several at a time. */
+export async function writeAll(count: number, write: (index: number) => Promise<unknown>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < count; index = next++) await write(index);
+  };
+  await Promise.all(Array.from({ length: maxWritesInFlight }, worker));
+}
+
+/**
+ * Starts etcd and kube-apiserver with the CRD. Edits are server-side applies over TLS connections
+ * that are kept.
+ */
+export async function startKubeObjects(): Promise<KubeObjects> {
+  const kube = await startKubeApiserver();
+  const calls = openKubeCalls(kube);
+
   async function apply(index: number, userLimit: number): Promise<number> {
-    const path = `/${objectName(index)}?fieldManager=bench&force=true`;
-    return (await send('PATCH', path, objectManifest(index, userLimit))).answeredAt;
+    return calls.apply(`${objectsPath}/${objectName(index)}`, objectManifest(index, userLimit));
   }
 
   // Parsed boundary: what the API server answers to a GET.
-  const read = async (path: string): Promise<unknown> => JSON.parse((await send('GET', path)).body);
+  const read = async (path: string): Promise<unknown> => JSON.parse(await calls.get(`${objectsPath}${path}`));
 
   async function close(): Promise<void> {
-    agent.destroy();
+    calls.close();
     await kube.stop();
   }
 
@@ -213,13 +241,7 @@ export async function startKubeObjects(): Promise<KubeObjects> {
       XDS_ANY_DOMAIN_NAMESPACES: '*',
       XDS_LEASE_NAMESPACE: 'default',
     },
-    async fill(count, userLimit) {
-      let next = 0;
-      const worker = async (): Promise<void> => {
-        for (let index = next++; index < count; index = next++) await apply(index, userLimit);
-      };
-      await Promise.all(Array.from({ length: maxWritesInFlight }, worker));
-    },
+    fill: (count, userLimit) => writeAll(count, (index) => apply(index, userLimit)),
     edit: apply,
     async editUntilReady(index, userLimit) {
       const doneAt = await apply(index, userLimit);

@@ -80,7 +80,7 @@ export async function benchXds({ quick, nodeFlags, progress }: BenchOptions): Pr
   };
 }
 
-function kubeVersions(): string[] {
+export function kubeVersions(): string[] {
   const available = kubeAvailability();
   if (!available.ok) return [];
   const { etcd, kubeApiserver } = available.binaries;

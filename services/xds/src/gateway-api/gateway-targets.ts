@@ -45,9 +45,16 @@ interface KnownRoute {
   readonly route: RouteObject;
   readonly parents: Parents;
   readonly attachments: readonly Attachment[];
-  /** Policies of each rule at each listener; undefined before the first run. */
-  applied?: string;
-  resolved?: Route;
+  resolved?: ResolvedRoute;
+}
+
+interface ResolvedRoute {
+  /** The policies that it was resolved with, or that lead to the same. */
+  targets: PolicyTargets;
+  readonly placed: readonly PlacedRule[];
+  /** The policies of each rule at each listener. */
+  readonly applied: string;
+  readonly route: Route;
 }
 
 /** Finds the routes of Gateway API that policies are for. Only what has changed is read again. */
@@ -55,6 +62,8 @@ export class GatewayTargets implements TargetResolver {
   readonly #objects: GatewayObjects;
   #parents: Parents | undefined;
   #known = new Map<string, KnownRoute>();
+  /** The policies of the last run. */
+  #targets: PolicyTargets | undefined;
   #gatewayRoutes = new Map<string, { readonly content: string; readonly route: Route }>();
   #routes = new Map<string, readonly Route[]>();
 
@@ -88,16 +97,21 @@ export class GatewayTargets implements TargetResolver {
     const envoyGateway = this.#objects.envoyGateway();
     const unenforced = envoyGateway && new UnenforcedPolicies(envoyGateway);
     const precedence = new PolicyPrecedence();
-    for (const route of known.values()) {
+    const holds = this.#compare(targets);
+    for (const [key, route] of known) {
       if (route.attachments.length === 0) continue;
-      const placed = placeRules(route.route, route.attachments, targets);
-      for (const { name, attachment, ...applied } of placed) {
+      const before = route.resolved;
+      const resolved = before !== undefined && holds(key, before) ? before : resolveRoute(route, targets);
+      resolved.targets = targets;
+      route.resolved = resolved;
+      for (const { name, attachment, ...applied } of resolved.placed) {
         unenforced?.addRule(route.route, name, attachment, listPolicies(applied));
         precedence.add(applied, attachment.gateway, attachment.listener);
       }
-      add(route.object.namespace, resolveRoute(route, placed));
+      add(route.object.namespace, resolved.route);
       yield;
     }
+    this.#targets = targets;
     for (const gateway of gateways.values()) {
       for (const listener of gateway.listeners) {
         const applied = findAtListener(gateway, listener, targets);
@@ -130,6 +144,15 @@ export class GatewayTargets implements TargetResolver {
           known.set(`${kind}/${id}`, attach(object, readRoute(kind, object), parents));
       }
     return placePolicies(policies, parents.gateways, known).problems;
+  }
+
+  /** Returns whether what was resolved before holds for these policies, too. */
+  #compare(targets: PolicyTargets): (key: string, resolved: ResolvedRoute) => boolean {
+    const before = this.#targets;
+    if (before === undefined) return () => false;
+    const changed = targets.findChanged(before);
+    const changesGateways = [...changed].some((key) => key.startsWith('Gateway/'));
+    return (key, resolved) => !changesGateways && resolved.targets === before && !changed.has(key);
   }
 
   #readParents(): Parents {
@@ -181,12 +204,11 @@ const listPolicies = ({ policy, overrides }: Applied): readonly string[] => [
   ...new Set(policy === '' ? overrides : [policy, ...overrides]),
 ];
 
-function resolveRoute(known: KnownRoute, placed: readonly PlacedRule[]): Route {
+function resolveRoute({ route, attachments, resolved }: KnownRoute, targets: PolicyTargets): ResolvedRoute {
+  const placed = placeRules(route, attachments, targets);
   const applied = JSON.stringify(placed.map(({ policy, overrides }) => [policy, overrides]));
-  if (known.resolved === undefined || known.applied !== applied)
-    known.resolved = toRoute(known.route, placed);
-  known.applied = applied;
-  return known.resolved;
+  const isSame = resolved !== undefined && resolved.applied === applied;
+  return { targets, placed, applied, route: isSame ? resolved.route : toRoute(route, placed) };
 }
 
 const attach = (object: KubeObject, route: RouteObject, parents: Parents): KnownRoute => ({

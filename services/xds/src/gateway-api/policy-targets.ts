@@ -49,15 +49,28 @@ export class PolicyTargets {
   }
 
   /**
+   * Objects, each `kind/namespace/name`, whose policies or whose parts' policies are others than
+   * before.
+   */
+  findChanged(before: PolicyTargets): ReadonlySet<string> {
+    const changed = new Set<string>();
+    for (const key of new Set([...this.#owners.keys(), ...before.#owners.keys()])) {
+      const [one, other] = [this.#owners.get(key), before.#owners.get(key)];
+      const isSame =
+        one === other || (one?.object.id === other?.object.id && mayOverride(one) === mayOverride(other));
+      if (!isSame) changed.add(key.slice(0, key.lastIndexOf('/')));
+    }
+    return changed;
+  }
+
+  /**
    * Returns the policies of these targets that have overrides, or may have had them: one that was
    * never valid denies what a policy of a route could loosen.
    */
   findOverrides(targets: readonly Target[]): string[] {
     return targets.flatMap((target) => {
       const policy = this.#owners.get(keyOf(target));
-      if (policy === undefined) return [];
-      const { resource } = policy;
-      return resource !== undefined && resource.spec.overrides === undefined ? [] : policy.object.id;
+      return policy !== undefined && mayOverride(policy) ? policy.object.id : [];
     });
   }
 
@@ -67,16 +80,17 @@ export class PolicyTargets {
     if (owner === undefined) this.#owners.set(key, policy);
     const field = `spec.targetRefs[${index}]`;
     const { kind, namespace, name, sectionName } = target;
-    if (!exists({ kind, namespace, name })) {
+    const isPresent = exists(target);
+    if (!isPresent && !exists({ kind, namespace, name })) {
       const message = `there is no ${kind} ${name} in namespace ${namespace}`;
       this.#report(policy, toFinding(policy.object, { field, message }, 'TargetNotFound'));
-    } else if (!exists(target)) {
+    } else if (!isPresent) {
       const part = kind === 'Gateway' ? 'HTTP listener' : 'rule';
       const message = `${kind} ${name} has no ${part} with the line name: ${sectionName}`;
       const finding = { field: `${field}.sectionName`, message };
       this.#report(policy, toFinding(policy.object, finding, 'TargetNotFound'));
     }
-    if (exists(target) && !isAttached(target)) {
+    if (isPresent && !isAttached(target)) {
       const message = `no listener accepts ${kind} ${name}, so its requests are denied or have the default access: compare its parentRefs and hostnames with allowedRoutes and hostname of the listeners`;
       this.#report(policy, toFinding(policy.object, { field, message }, 'TargetNotFound'));
     }
@@ -100,6 +114,9 @@ interface Placed {
   /** Whether a listener accepts the route. */
   readonly isAttached: (target: Target) => boolean;
 }
+
+const mayOverride = (policy: TargetedPolicy | undefined): boolean =>
+  policy !== undefined && (policy.resource === undefined || policy.resource.spec.overrides !== undefined);
 
 /** Targets of a version that is in force, else of the manifest, which may be invalid. */
 export function readTargets({ object, resource }: TargetedPolicy): readonly Target[] {

@@ -267,3 +267,27 @@ t.test('only a route that has changed is read again, and lists without a change 
   t.match(listRules(world.resolve(), 'bank'), [/ at shop\/main:81$/]);
   t.end();
 });
+
+t.test('policies that come and go have the effect that they have from the start', (t) => {
+  const overrides = { access: { type: 'Denied' } } as const;
+  const all = [
+    makeTargeted('shop/gateway', ['Gateway/main']),
+    makeTargeted('shop/listener', ['Gateway/main/https'], { overrides }),
+    makeTargeted('shop/route', ['HTTPRoute/orders']),
+    makeTargeted('shop/rule', ['HTTPRoute/orders/read']),
+    makeTargeted('shop/older', ['HTTPRoute/orders'], { createdMs: -1 }),
+    { ...makeTargeted('shop/listener', ['Gateway/main/https']), resource: undefined },
+  ];
+  const world = { gateways: [gateway], httpRoutes: [orders] };
+  const { resolve } = makeTargets(world);
+  // 37 is odd, so that each set comes once, and differs from the one before in several policies.
+  for (let step = 0; step < 64; step++) {
+    const chosen = all.filter((_, index) => ((step * 37) >> index) % 2 === 1);
+    const [actual, expected] = [resolve(...chosen), makeTargets(world).resolve(...chosen)];
+    t.same(listRules(actual), listRules(expected));
+    t.same([...actual.ancestors], [...expected.ancestors]);
+  }
+  const routes = resolve(...all.slice(0, 3)).routes.get('shop');
+  t.equal(resolve(...all.slice(0, 3)).routes.get('shop'), routes, 'nothing has changed');
+  t.end();
+});
