@@ -69,6 +69,7 @@ export async function createExtAuthz(
   const tlsMetrics = registry && new TlsMetrics(registry);
   const limitMetrics = registry && new RateLimitMetrics(registry);
   const canLimit = settings.extAuthzRateLimitAddress !== '';
+  const hasPolicies = settings.extAuthzPolicyServer !== '';
   const { oauthServerEnabled: hasClients } = settings;
   const issuers = createIssuers(context, registry);
   const defaultAccess = toDefaultAccess(settings.extAuthzDefaultAccess);
@@ -78,6 +79,7 @@ export async function createExtAuthz(
       : await RulesFile.open(settings.extAuthzRoutesFile, {
           logger,
           canLimit,
+          hasPolicies,
           hasClients,
           hasApiKeys: settings.apiKeysEnabled,
           tokenIssuer: tokenIssuer(settings),
@@ -87,22 +89,21 @@ export async function createExtAuthz(
           onRules: (loaded) => issuers.replace(trustIssuers(loaded.issuers, settings)),
         });
   const rules = rulesFile ?? { current: createDefaultRules(defaultAccess) };
-  if (rulesFile === undefined) logRuleWarnings(rules.current, { logger, canLimit, hasClients });
+  if (rulesFile === undefined) logRuleWarnings(rules.current, { logger, canLimit, hasPolicies, hasClients });
   const usage =
     caches?.apiKeys && new KeyUsage({ store: context.store.apiKeys, schedule: scheduleByTimer, logger });
   const rateLimiter = canLimit
     ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
     : undefined;
-  const policies =
-    settings.extAuthzPolicyServer === ''
-      ? undefined
-      : await PolicySource.open({
-          settings,
-          logger,
-          health: health.component('access policies', { healthy: false }),
-          metrics: registry && new PolicyMetrics(registry),
-          tlsMetrics,
-        });
+  const policies = !hasPolicies
+    ? undefined
+    : await PolicySource.open({
+        settings,
+        logger,
+        health: health.component('access policies', { healthy: false }),
+        metrics: registry && new PolicyMetrics(registry),
+        tlsMetrics,
+      });
   const checks = {
     rules,
     policies,

@@ -49,6 +49,8 @@ interface ParseOptions {
 interface LoadOptions extends ParseOptions {
   /** Whether a rate limit service is set. Default false: a file with limits is rejected. */
   readonly canLimit?: boolean;
+  /** Whether access policies have limits, too. Default false. */
+  readonly hasPolicies?: boolean;
   /** The `iss` of own tokens, which no other issuer may have. Empty: none. */
   readonly tokenIssuer?: string;
 }
@@ -186,11 +188,12 @@ export function logRuleWarnings(
   {
     logger,
     canLimit = false,
+    hasPolicies = false,
     hasClients = false,
     file,
   }: LoadOptions & { readonly logger: Logger; readonly file?: string },
 ): void {
-  for (const warning of routeRuleWarnings(rules, { canLimit, hasClients }))
+  for (const warning of routeRuleWarnings(rules, { canLimit: canLimit && !hasPolicies, hasClients }))
     logger.warn({ ...(file && { file }), warning }, 'route rules may protect less than intended');
 }
 

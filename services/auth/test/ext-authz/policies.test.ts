@@ -51,6 +51,7 @@ t.test('one object behind a plain Envoy: who may call, and how much by plan', as
 
   const ada = await signUp(server);
   t.same([...(await statuses(ada.accessToken, 60))], [[200, 60]], 'the plan free');
+  t.notMatch(server.logs(), 'has no effect', 'the rate limit service is for policies');
   t.equal(await status(ada.accessToken), 429);
   const compared = async () => {
     const headers = { accept: 'application/json' };
