@@ -61,6 +61,7 @@ export class FolderContents {
   readonly #stored = new Map<string, Required<Pick<ConfigObject, 'stored' | 'allowedHosts'>>>();
   #reads = 0;
   #isFirstUpdate: boolean = true;
+  #hasAllStored: boolean = true;
   /** Policies of the last update, or stored ones. */
   #policies: readonly ManifestObject[] = [];
 
@@ -69,8 +70,18 @@ export class FolderContents {
     this.#namespaces = namespaces;
   }
 
-  /** Sets the last valid versions of an earlier process, before the first update. */
-  restore(objects: readonly ManifestObject[]): void {
+  /**
+   * Sets the last valid versions of an earlier process, before the first update. If they are not
+   * all, any file may have had others.
+   */
+  restore({
+    objects,
+    areAll,
+  }: {
+    readonly objects: readonly ManifestObject[];
+    readonly areAll: boolean;
+  }): void {
+    this.#hasAllStored = areAll;
     this.#policies = objects.filter(isPolicy);
     for (const object of objects) {
       const { id, label, manifest, allowedHosts } = object;
@@ -186,7 +197,8 @@ export class FolderContents {
 
   /** A file that is new since the first update had no policies in force; stored ones are known. */
   #findUnread(known: FileContents | undefined, file: UnreadFile): UnreadFile | undefined {
-    const isUnread = known === undefined ? this.#isFirstUpdate : known.unread !== undefined;
+    const isKnown = known !== undefined && this.#hasAllStored;
+    const isUnread = this.#isFirstUpdate ? !isKnown : known?.unread !== undefined;
     return isUnread ? file : undefined;
   }
 

@@ -73,7 +73,7 @@ export class FolderSource implements ResourceSource {
     if (this.#lastValid !== undefined) {
       const stored = await this.#lastValid.load((id) => this.#contents.find(id));
       this.#contents.restore(stored);
-      if (this.#comparesStored) this.#before = this.#contents.select(stored);
+      if (this.#comparesStored) this.#before = this.#contents.select(stored.objects);
     }
     const { logger } = this.#context;
     // The watch comes first, so that a change during the first read is not missed.

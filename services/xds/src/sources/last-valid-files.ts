@@ -47,15 +47,18 @@ export class LastValidFiles {
   }
 
   /**
-   * Returns the stored objects. Damaged files are logged and skipped.
+   * Returns the stored objects, and whether these are all: damaged files are logged and skipped.
    *
    * @throws Error when the directory cannot be used.
    */
-  async load(find: FindObject): Promise<readonly ManifestObject[]> {
+  async load(
+    find: FindObject,
+  ): Promise<{ readonly objects: readonly ManifestObject[]; readonly areAll: boolean }> {
     this.#find = find;
     const { directory } = this.#options;
     const names = await this.#prepare();
     const objects: ManifestObject[] = [];
+    let areAll = true;
     for (const name of names) {
       const file = join(directory, name);
       // Left by a write that a crash interrupted.
@@ -69,9 +72,10 @@ export class LastValidFiles {
       } catch (error) {
         const reason = getErrorMessage(error);
         this.#options.logger.warn({ file, reason }, 'ignored a damaged copy of a last valid version');
+        areAll = false;
       }
     }
-    return objects;
+    return { objects, areAll };
   }
 
   /** Removes the files of objects that were deleted while the service did not run. */

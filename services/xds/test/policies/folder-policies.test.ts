@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fromBinary } from '@bufbuild/protobuf';
 import { AccessConfigSchema } from '@tollgate/proto/tollgate/policy/v1/access_config';
@@ -169,9 +169,30 @@ t.test('a file that moves and breaks while no server runs keeps its stored polic
   const second = await start(env);
   await awaitUntil(() => second.lines.some(({ level }) => level === 'error'), { what: 'the message' });
   t.match(await second.readyz(), /^policies may be missing, and no version of this file is known: renamed/);
-  t.equal(readdirSync(data).length, 2, 'stored versions stay');
+  const isStored = (name: string) => name.endsWith('.json');
+  t.equal(readdirSync(data).filter(isStored).length, 2, 'stored versions stay');
   manifests.write('renamed.yaml', documents(policyText('a', ', unknown: 1'), policyText('new')));
   t.same(await second.next(), ['a', 'b', 'new'], 'the stored version of a policy that is still invalid');
+});
+
+t.test('a damaged stored version keeps the policies of a broken file from being served', async (t) => {
+  const { manifests, data, start, untilStored } = makeFolder(t);
+  const env = { XDS_DATA_FOLDER: data };
+  manifests.write('a.yaml', documents(policyText('a'), policyText('b')));
+  const first = await start(env);
+  t.same(await first.next(), ['a', 'b']);
+  await untilStored(2);
+  await first.stop();
+
+  const stored = readdirSync(data).map((name) => join(data, name));
+  const ofB = stored.find((file) => readFileSync(file, 'utf8').includes('b.test'));
+  writeFileSync(ofB ?? '', '{');
+  manifests.write('a.yaml', documents(policyText('a'), policyText('b'), 'kind: ['));
+  const second = await start(env);
+  await awaitUntil(() => second.lines.some(({ level }) => level === 'error'), { what: 'the message' });
+  t.match(await second.readyz(), /^policies may be missing, and no version of this file is known: a\.yaml/);
+  manifests.write('a.yaml', documents(policyText('a'), policyText('b')));
+  t.same(await second.next(), ['a', 'b']);
 });
 
 t.test('a broken file that names no policies does not keep limits from being served', async (t) => {
