@@ -8,7 +8,7 @@ export type ExplainOutcome = { readonly explanation: Explanation } | { readonly 
 
 /** The form with the values of the query, and the explanation. */
 export function renderExplainPage(query: URLSearchParams, outcome: ExplainOutcome): string {
-  const content = html`<p class="dim">How the auth server would decide a request. Nothing is counted or recorded. Do not enter credentials.</p>
+  const content = html`<p class="dim">How the auth server would decide a request. No counter changes. Do not enter credentials.</p>
 <form action="/explain">
 <div class="fields">${questionFields.map((field) => renderField(field, query.get(field.name)))}</div>
 <button>Explain</button>

@@ -42,7 +42,7 @@ export function readQuestion(query: URLSearchParams): ExplainedRequest {
     if (value !== '') values[name] = value;
   }
   const { method = '', url = '', headers = '', ...others } = values;
-  return { ...others, method, url, headers: readHeaders(headers) };
+  return { ...others, method, url, headers: readHeaderLines(headers) };
 }
 
 const maxHeaders = 64;
@@ -56,7 +56,12 @@ const credentials: readonly string[] = [
   'x-api-key',
 ];
 
-function readHeaders(text: string): Readonly<Record<string, string>> {
+/**
+ * Reads headers of an explained request, one a line.
+ *
+ * @throws AppError `validation_failed` that names the line
+ */
+export function readHeaderLines(text: string): Readonly<Record<string, string>> {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
   if (lines.length > maxHeaders)
     throw errors.validation_failed({ message: `headers has more than ${maxHeaders} lines` });

@@ -47,6 +47,7 @@ export interface CommandFlags extends FilterFlags {
   readonly credential?: boolean | undefined;
   readonly aal?: string | undefined;
   readonly address?: string | undefined;
+  readonly headers?: string | undefined;
   readonly 'to-policy'?: boolean | undefined;
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;

@@ -1,5 +1,7 @@
 import { text } from 'node:stream/consumers';
+import { isAppError } from '@tollgate/kit/errors';
 import { hostAndPort } from '@tollgate/kit/text';
+import { readHeaderLines } from '../admin/explain-question.ts';
 import type { Settings } from '../config/settings.ts';
 import { signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
@@ -18,9 +20,10 @@ export const explainCommand: Command = async ({ environmentFiles, args: [method 
   const { settings } = await loadSettings(environmentFiles, withDefaultsOfMode);
   const credential = flags.credential === true ? (await text(process.stdin)).trim() : undefined;
   const { as, policy, aal, scopes: scope, aud: audience, org, address } = flags;
-  const question = { method, url, credential, as, policy, aal, scope, audience, org, address };
   const server = flags.server ?? `http://${hostAndPort(ownHost(settings), settings.port)}`;
   try {
+    const headers = readHeaderLines(flags.headers ?? '');
+    const question = { method, url, headers, credential, as, policy, aal, scope, audience, org, address };
     const response = await fetch(`${server.replace(/\/$/, '')}/admin/policies/explain`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${await createToken(settings)}` },
@@ -33,7 +36,7 @@ export const explainCommand: Command = async ({ environmentFiles, args: [method 
     if (!isOk) process.exitCode = 1;
   } catch (error) {
     const reason =
-      error instanceof CommandError
+      error instanceof CommandError || isAppError(error)
         ? error.message
         : `${server} cannot be reached: --server <url> is that of a running server`;
     process.stderr.write(`${reason}\n`);

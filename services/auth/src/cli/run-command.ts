@@ -385,6 +385,7 @@ export const commands: Commands = {
       aud: { value: 'audience', doc: 'Audience of the token.' },
       org: { value: 'id', doc: 'Active organization of the user.' },
       address: { value: 'ip', doc: 'Address of the client.' },
+      headers: { value: 'name: value', doc: 'Headers of the request, one a line. No credentials.' },
     },
   },
   'issuers check': {

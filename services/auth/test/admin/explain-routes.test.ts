@@ -24,7 +24,10 @@ const shop = {
     orders: {
       targetRefs,
       limits,
-      rules: [{ matches: [{ path: { value: '/orders/admin' } }], access: { roles: ['admin'] } }],
+      rules: [
+        { matches: [{ path: { value: '/orders/admin' } }], access: { roles: ['admin'] } },
+        { matches: [{ headers: [{ name: 'x-region', value: 'eu' }] }], access: { type: 'Denied' } },
+      ],
     },
     open: { targetRefs, access: { type: 'Public' } },
     closed: { targetRefs, access: { type: 'Denied' } },
@@ -267,7 +270,8 @@ t.test('the page of the admin port explains without a script, and is for local c
   const denied = await get({ method: 'GET', url: 'https://a.test/orders/admin', as });
   t.match(denied.text, '403 denied</strong>');
   t.match(denied.text, 'role_not_allowed');
-  t.match((await get({ method: 'get', url })).text, '<h2>Answer</h2>');
+  const header = await get({ method: 'GET', url, headers: 'Accept: */*\r\nX-Region: eu', as });
+  t.match(header.text, 'route_denied');
   const markup = await get({ method: 'GET', url: 'https://a.test/"><script>x</script>', as });
   t.notMatch(markup.text, '<script>');
   for (const [query, problem] of [
@@ -300,6 +304,10 @@ t.test('the command prints the explanation of a running server', async (t) => {
   t.match(JSON.parse(byId.output), { caller: { user_id: userId }, decision: { allowed: true } });
   const byToken = await runOperatorCommand(server.databaseUrl, [...args, '--credential'], accessToken);
   t.match(JSON.parse(byToken.output), { caller: { user_id: userId } });
+  const byHeader = await runOperatorCommand(server.databaseUrl, [...args, '--headers', 'x-region: eu']);
+  t.match(JSON.parse(byHeader.output), { decision: { error_code: 'route_denied' } });
+  const malformed = await runOperatorCommand(server.databaseUrl, [...args, '--headers', 'x-region=eu']);
+  t.match(malformed, { exitCode: 1, errors: 'line 1 of headers is not `name: value`\n' });
   const refused = await runOperatorCommand(server.databaseUrl, [...args, '--as', 'ada']);
   t.equal(refused.exitCode, 1);
   t.match(refused.errors, 'as must be user:<id>');
