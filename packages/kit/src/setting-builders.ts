@@ -220,7 +220,8 @@ function definedDuration(value: string, env: string): Millis {
 }
 
 /**
- * A comma-separated list. Items are trimmed, empty ones dropped; an empty text is the empty list.
+ * A comma-separated list. Items are trimmed, empty ones dropped; an empty text is the empty list. A
+ * text of commas alone is a mistake: the empty list may switch a protection off.
  */
 export function list(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
   return build(options, {
@@ -228,7 +229,8 @@ export function list(options: SettingOptions<readonly string[]>): Setting<readon
     schema: { type: 'string' },
     parse: (value) => {
       const items = splitItems(value).filter((item) => item !== '');
-      return items.length === 0 && options.required === true ? undefined : Object.freeze(items);
+      const isMistake = items.length === 0 && (options.required === true || value.trim() !== '');
+      return isMistake ? undefined : Object.freeze(items);
     },
     fallback: (value) => ({ value: Object.freeze([...value]), text: value.join(',') }),
   });

@@ -110,6 +110,13 @@ t.test('an empty boolean, number or duration is invalid', (t) => {
   t.end();
 });
 
+t.test('a list of commas alone is invalid', (t) => {
+  t.same(problemsOf({ NODES: ' ,, ' }), [
+    { variable: 'NODES', value: '" ,, "', expected: 'a comma-separated list' },
+  ]);
+  t.end();
+});
+
 t.test('two names of one setting must have the same value', (t) => {
   t.same(problemsOf({ KVSTORE_URL: 'h:1', REDIS_URL: 'h:1' }), []);
   t.same(problemsOf({ KVSTORE_URL: 'redis://u:p@h:1', REDIS_URL: 'h:2' }), [

@@ -17,7 +17,7 @@ export interface RefusedHosts {
 export const noRefusedHosts: RefusedHosts = { hosts: [], denied: [] };
 
 /** Hosts of the version in force; those of a policy that was never valid are denied. */
-function hostsOf({ object, valid }: KnownPolicy): readonly string[] {
+export function hostsOf({ object, valid }: KnownPolicy): readonly string[] {
   return valid === undefined ? findHosts(object.manifest) : (valid.resource.spec.hosts ?? []);
 }
 

@@ -163,6 +163,8 @@ t.test('the newer of two policies for a host is a problem, and so are objects of
     policy('a/new', { hosts: ['a.test'] }, { createdMs: 2 }),
     policy('b/old', { hosts: ['a.test'] }, { createdMs: 1 }),
     policy('b/route', { targetRefs: [target] }),
+    policy('c/never', { hosts: ['b.test', 'b.test'], unknownField: 1 }, { createdMs: 3 }),
+    policy('c/younger', { hosts: ['b.test'] }, { createdMs: 4 }),
   ];
   const { results } = runSteps(new PolicyCatalog().apply([{ type: 'replaced', objects }]));
   const problems = results.flatMap((result) => result.problems);
@@ -170,7 +172,13 @@ t.test('the newer of two policies for a host is a problem, and so are objects of
   t.match(problems, [
     { source: 'a/new', ...conflict, reason: 'Conflicted' },
     { source: 'b/route', field: 'spec.targetRefs', message: /use hosts/, reason: 'Invalid' },
+    ...problems.slice(2, -1),
+    { source: 'c/younger', message: /^b\.test .* c\/never, which denies it/, reason: 'Conflicted' },
   ]);
+  t.equal(
+    problems.filter(({ source }) => source === 'c/never').every(({ reason }) => reason === 'Invalid'),
+    true,
+  );
 });
 
 t.test('a preview warns of hosts and targets on which a policy would have no effect', async (t) => {
