@@ -241,6 +241,7 @@ export const errors = defineErrors({
     g.permissionDenied,
     'Dynamic client registration is not enabled',
   ),
+  device_code_invalid: define(400, g.invalidArgument, 'The code is not valid, or has expired'),
   oauth_authorization_not_found: define(404, g.notFound, 'authorization not found'),
   oauth_consent_not_found: define(404, g.notFound, 'No active grant found for this client'),
 

@@ -58,6 +58,10 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'End the session of a token of the client (RFC 7009)',
     response: 'Empty',
   },
+  'POST /oauth/device_authorization': {
+    summary: 'Start the request of a device, for which a user enters a code (RFC 8628)',
+    response: 'DeviceAuthorization',
+  },
   'POST /oauth/introspect': {
     summary: 'Whether a token is valid, for its client or its resource (RFC 7662)',
     response: 'Introspection',

@@ -22,6 +22,7 @@ import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
 import { AuthorizationStore } from '../oauth/authorization-store.ts';
 import { OAuthClientStore } from '../oauth/client-store.ts';
+import { DeviceCodeStore } from '../oauth/device-store.ts';
 import { OneTimeTokenStore } from '../one-time-tokens/store.ts';
 import { DomainStore } from '../organizations/domain-store.ts';
 import { InvitationStore } from '../organizations/invitation-store.ts';
@@ -81,6 +82,7 @@ export class Store {
   readonly clientStates: ClientStateStore;
   readonly oauthClients: OAuthClientStore;
   readonly authorizations: AuthorizationStore;
+  readonly deviceCodes: DeviceCodeStore;
   readonly events: EventStore;
   readonly webhooks: WebhookStore;
   readonly organizations: OrganizationStore;
@@ -115,6 +117,7 @@ export class Store {
     this.clientStates = new ClientStateStore(sql);
     this.oauthClients = new OAuthClientStore(sql, onChange);
     this.authorizations = new AuthorizationStore(sql, onChange);
+    this.deviceCodes = new DeviceCodeStore(sql);
     this.events = new EventStore(sql);
     this.webhooks = new WebhookStore(sql, cipher);
     this.invitations = new InvitationStore(sql);

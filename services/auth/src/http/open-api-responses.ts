@@ -215,6 +215,7 @@ export const responses = {
     code_challenge_methods_supported: maybe(texts),
     authorization_response_iss_parameter_supported: maybe(flag),
     client_id_metadata_document_supported: maybe(flag),
+    device_authorization_endpoint: maybe(text),
     grant_types_supported: maybe(texts),
     token_endpoint_auth_methods_supported: maybe(texts),
     token_endpoint_auth_signing_alg_values_supported: maybe(texts),
@@ -226,6 +227,14 @@ export const responses = {
     refresh_token: maybe(text),
     id_token: maybe(Type.String({ description: 'With the scope `openid`.' })),
     scope: maybe(text),
+  }),
+  DeviceAuthorization: Type.Object({
+    device_code: text,
+    user_code: text,
+    verification_uri: text,
+    verification_uri_complete: text,
+    expires_in: count,
+    interval: count,
   }),
   Introspection: Type.Object({
     active: flag,

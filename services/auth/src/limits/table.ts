@@ -163,6 +163,9 @@ export const limits = {
   // Documents of OAuth clients that a network makes the server fetch, from hosts of others.
   client_document: { by: 'network', counts: 'requests', quota: constant(30, 5 * minuteMs) },
 
+  // Codes of devices that users type: 20^8 are possible.
+  device_code: { by: 'network', counts: 'requests', quota: constant(20, 10 * minuteMs) },
+
   // The entries of the audit log for the failed sign-ins of a user, and their events.
   failed_sign_in_entry: { by: 'account', counts: 'failures', quota: constant(20, hourMs) },
 

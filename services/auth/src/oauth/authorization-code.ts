@@ -2,18 +2,13 @@ import { auditEntry } from '../audit/audit-log.ts';
 import { OAuthError } from '../errors.ts';
 import { matchesChallenge } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
-import { recordFailedSignIn } from '../users/failed-sign-in.ts';
-import { isBanned, type User } from '../users/user.ts';
-import type { Authentication, Authorization } from './authorization-store.ts';
+import type { User } from '../users/user.ts';
+import type { Authorization } from './authorization-store.ts';
+import { startClientSession } from './client-session.ts';
 import type { StoredClient } from './client-store.ts';
-import { clientIdentifier } from './find-client.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
-import { makeIdToken } from './id-token.ts';
-import { splitScope } from './scopes.ts';
 
-/** Value of the claim `amr`, as in GoTrue. */
-const method = 'oauth_provider/authorization_code';
+export const codeParameters = ['code', 'redirect_uri', 'code_verifier'] as const;
 
 /**
  * Exchanges a code for a session of the client. Of concurrent requests one succeeds; a second use
@@ -29,7 +24,8 @@ export async function grantAuthorizationCode(
   request: TokenRequest,
 ): Promise<TokenResponse> {
   const { store } = context;
-  const { code = '', metadata } = request;
+  const { metadata } = request;
+  const code = request.parameter('code');
   if (code === '') throw new OAuthError('invalid_request', 'code is required');
   const found = await store.authorizations.findByCode(code);
   if (found === undefined || found.client_id !== client.id || found.user_id === null)
@@ -39,48 +35,13 @@ export async function grantAuthorizationCode(
   if (user === undefined) throw invalidGrant('The user of the code does not exist');
   if (found.isSpent) throw await endReused(context, { user, authorization: found }, metadata);
   checkRequest(found, request);
-  if (isBanned(user, metadata.nowMs)) {
-    recordFailedSignIn(context, user, { method, reason: 'user_banned' }, metadata);
-    throw new OAuthError('access_denied', 'User is banned');
-  }
-  const { id: sessionId, scope, resource } = found;
-  const traits = { provider_type: 'oauth_provider_authorization_code', client_id: client.id };
-  const signIn = {
-    user,
-    method,
-    traits,
-    sessionId,
-    client: { id: client.id, identifier: clientIdentifier(client), scope, resource },
-  };
-  const prepared = await prepareSession(context, signIn, metadata);
-  // In one transaction: a failure does not spend the code.
-  const session = await store.transaction<IssuedSession | undefined>(async (within) => {
-    if (!(await within.authorizations.spend(found.id, code))) return undefined;
-    const stored = await storeSession({ ...context, store: within }, prepared, metadata);
-    if (splitScope(scope).includes('openid')) await within.authorizations.keepAuthentication(found.id);
-    return stored;
+  const issued = await startClientSession(context, client, {
+    approved: { authorization: found, user, grant: 'authorization_code' },
+    spend: ({ authorizations }) => authorizations.spend(found.id, code),
+    metadata,
   });
-  if (session === undefined) throw await endReused(context, { user, authorization: found }, metadata);
-  const { accessToken } = session;
-  const authentication = findAuthentication(found);
-  const idToken = makeIdToken(context, {
-    ...{ user, client, sessionId, accessToken, scope, authentication },
-    nonce: found.nonce,
-  });
-  return {
-    access_token: accessToken,
-    token_type: 'Bearer',
-    expires_in: session.expiresInSeconds,
-    ...(client.grant_types.includes('refresh_token') && { refresh_token: session.refreshToken }),
-    ...(idToken !== undefined && { id_token: idToken }),
-    scope,
-  };
-}
-
-/** Undefined for a request that a token without a session approved, or GoTrue. */
-function findAuthentication({ authenticated_at, aal, methods }: Authorization): Authentication | undefined {
-  if (authenticated_at === null || aal === null || methods === null) return undefined;
-  return { authenticated_at, aal, methods };
+  if (issued === undefined) throw await endReused(context, { user, authorization: found }, metadata);
+  return issued;
 }
 
 /**
@@ -91,8 +52,9 @@ function findAuthentication({ authenticated_at, aal, methods }: Authorization): 
  */
 function checkVerifier(
   { code_challenge: challenge, code_challenge_method: challengeMethod }: Authorization,
-  { codeVerifier = '' }: TokenRequest,
+  { parameter }: TokenRequest,
 ): void {
+  const codeVerifier = parameter('code_verifier');
   const isKnown = challenge !== null && challengeMethod !== null;
   if (!isKnown && codeVerifier === '') return;
   if (codeVerifier === '') throw new OAuthError('invalid_request', 'code_verifier is required');
@@ -100,15 +62,13 @@ function checkVerifier(
     throw invalidGrant('code_verifier does not match the code_challenge');
 }
 
-function checkRequest(
-  authorization: Authorization,
-  { redirectUri, resources, metadata }: TokenRequest,
-): void {
+function checkRequest(authorization: Authorization, { parameter, resources, metadata }: TokenRequest): void {
+  const redirectUri = parameter('redirect_uri');
   if (authorization.expires_at.getTime() <= metadata.nowMs) throw invalidGrant('The code has expired');
   // RFC 6749 §4.1.3; OAuth 2.1 needs it only without PKCE.
-  if (redirectUri === undefined && authorization.code_challenge === null)
+  if (redirectUri === '' && authorization.code_challenge === null)
     throw new OAuthError('invalid_request', 'redirect_uri is required without PKCE');
-  if (redirectUri !== undefined && redirectUri !== authorization.redirect_uri)
+  if (redirectUri !== '' && redirectUri !== authorization.redirect_uri)
     throw invalidGrant('redirect_uri is not that of the authorization request');
   if (!resources.every((resource) => resource === authorization.resource))
     throw new OAuthError('invalid_target', 'resource is not that of the authorization request');

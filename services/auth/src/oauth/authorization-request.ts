@@ -122,7 +122,7 @@ function readChallenge(read: Read): CodeChallenge | undefined {
 }
 
 /** @see RFC 8707 §2 */
-function readResource(resource: string | undefined): string | null {
+export function readResource(resource: string | undefined): string | null {
   if (resource === undefined) return null;
   const isUsable = URL.canParse(resource) && !/[\s#?]/.test(resource) && resource.length <= maxResourceChars;
   if (!isUsable)

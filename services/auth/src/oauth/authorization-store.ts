@@ -56,7 +56,7 @@ const oidcRow = {
   methods: text.list.orNull,
 };
 
-const requestRow = { ...authorizationRow, ...oidcRow };
+export const requestRow = { ...authorizationRow, ...oidcRow };
 
 /** A request of a client for access to the resources of a user. */
 export type Authorization = RowOf<typeof requestRow>;
@@ -124,7 +124,10 @@ const p = {
   ...parameters(timestamptz.orNull, 'authenticatedAt'),
 };
 
-const selectRequest = fragment`select ${columnNames(requestRow)}
+/** Columns of {@link requestRow}. */
+export const requestColumns = columnNames(requestRow);
+
+const selectRequest = fragment`select ${requestColumns}
   from oauth_authorizations left join oidc_authorizations on request_id = id`;
 
 const insert = statement({})`
@@ -192,6 +195,10 @@ const findByCode = statement(requestRow)`
 const spend = statement({})`
   update oauth_authorizations set authorization_code = ${p.spentCode}, status = 'expired'
   where id = ${p.id} and authorization_code = ${p.code} and status = 'approved' returning id`;
+
+const spendApproved = statement({})`
+  update oauth_authorizations set authorization_code = null, status = 'expired'
+  where id = ${p.id} and status = 'approved' returning id`;
 
 const keepAuthentication = statement({})`
   insert into session_authentications (session_id, authenticated_at, aal, methods)
@@ -314,6 +321,11 @@ export class AuthorizationStore {
   /** Returns true for one of concurrent requests. */
   async spend(id: string, code: string): Promise<boolean> {
     return spend.matches(this.#sql, { id, ...codeForms(code) });
+  }
+
+  /** Uses up an approved request without its code. Returns true for one of concurrent requests. */
+  async spendApproved(id: string): Promise<boolean> {
+    return spendApproved.matches(this.#sql, { id });
   }
 
   /** Keeps the authentication of a request for the session that its code is exchanged for. */

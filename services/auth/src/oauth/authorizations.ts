@@ -8,6 +8,7 @@ import type { AuthorizationResponse } from './authorization-response.ts';
 import type { Authentication, Authorization, Consent } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { OAuthClient } from './client-store.ts';
+import { isDeviceRequest } from './device-authorization.ts';
 import { splitScope } from './scopes.ts';
 
 /** The column of consents. */
@@ -64,6 +65,8 @@ export async function continueConsent(
   metadata: RequestMetadata,
 ): Promise<AuthorizationResponse | undefined> {
   if (needsSecondFactor(owner.user, owner.session)) return undefined;
+  // Anyone can send a link with the code of a device to the user (RFC 8628 §5.4).
+  if (isDeviceRequest(authorization, context.settings)) return undefined;
   const earlier = await findConsent(context, { authorization, owner });
   const granted = splitScope(earlier.resource_scopes);
   const isGranted = splitScope(authorization.scope).every((name) => granted.includes(name));

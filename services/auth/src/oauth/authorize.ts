@@ -15,10 +15,18 @@ import { sendAuthorizationResponse } from './authorization-response.ts';
 import type { AuthorizationStore } from './authorization-store.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import type { StoredClient } from './client-store.ts';
+import type { DeviceCodeStore } from './device-store.ts';
 import { type FindClientContext, findClient, isClientRedirect } from './find-client.ts';
 
+interface AuthorizationStores {
+  readonly authorizations: AuthorizationStore;
+  readonly deviceCodes: DeviceCodeStore;
+}
+
 export type AuthorizationContext = FindClientContext & {
-  readonly store: { readonly authorizations: AuthorizationStore };
+  readonly store: AuthorizationStores & {
+    transaction<T>(work: (store: AuthorizationStores) => Promise<T>): Promise<T>;
+  };
 };
 
 /** GoTrue's ids have 32 characters, too. */
@@ -56,7 +64,7 @@ async function startAuthorization(
       response_mode: readResponseMode(readParameter(parameters, 'response_mode'), settings),
     };
     const createdMs = nowMs();
-    const authorizationId = random.bytes(idBytes).toString('base64url');
+    const authorizationId = newAuthorizationId(context);
     const page = authorizationPage(settings, authorizationId, parameters);
     await store.authorizations.insert({
       id: random.uuid(),
@@ -73,6 +81,11 @@ async function startAuthorization(
     const response = { target, parameters: { error: error.code, error_description: error.message } };
     return sendAuthorizationResponse(response, settings, { request, reply });
   }
+}
+
+/** Identifies a request in URLs. */
+export function newAuthorizationId({ random }: Pick<AuthorizationContext, 'random'>): string {
+  return random.bytes(idBytes).toString('base64url');
 }
 
 /**
@@ -106,7 +119,11 @@ async function findTarget(
  *
  * @throws OAuthError `server_error`
  */
-function authorizationPage(settings: Settings, authorizationId: string, parameters: URLSearchParams): string {
+export function authorizationPage(
+  settings: Settings,
+  authorizationId: string,
+  parameters = new URLSearchParams(),
+): string {
   const { siteUrl, oauthServerAuthorizationPath: path } = settings;
   if (hasHostedPage(settings)) {
     const hints = ['login_hint', 'ui_locales'].flatMap((name) => {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonObject } from '@tollgate/kit/json';
 import { toObject } from '../outbound/post-form.ts';
-import type { ClientInput } from './client-input.ts';
+import { type ClientInput, defaultGrants } from './client-input.ts';
+import { deviceGrantType } from './grant.ts';
 
 /** Claims and headers of the gateway have this length at most. */
 const maxUrlChars = 255;
@@ -40,7 +41,7 @@ export class DocumentProblem extends Error {
 }
 
 /** Grants that a document may ask for; others are ignored, as RFC 7591 §2 allows. */
-const documentGrants: readonly string[] = ['authorization_code', 'refresh_token'];
+const documentGrants: readonly string[] = ['authorization_code', 'refresh_token', deviceGrantType];
 const documentMethods: readonly string[] = ['none', 'private_key_jwt'];
 /** Anyone can read a document: it must not have them. */
 const secretMembers = ['client_secret', 'client_secret_expires_at'] as const;
@@ -60,7 +61,7 @@ export function readDocument(url: string, text: string): ClientInput {
   if (!documentMethods.includes(method))
     throw new DocumentProblem(`token_endpoint_auth_method must be one of: ${documentMethods.join(', ')}`);
   const usesKeys = method === 'private_key_jwt';
-  const grants = readTexts(document, 'grant_types') ?? documentGrants;
+  const grants = readTexts(document, 'grant_types') ?? defaultGrants;
   return {
     token_endpoint_auth_method: method,
     client_name: readText(document, 'client_name'),

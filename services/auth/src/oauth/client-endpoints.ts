@@ -1,5 +1,6 @@
 import type { AddRoutes } from '../http/api.ts';
 import { ClientAssertions } from './client-assertion.ts';
+import { addDeviceRoute } from './device-authorization.ts';
 import type { GrantContext } from './grant.ts';
 import { addIntrospectionRoute } from './introspection.ts';
 import { addRevocationRoute } from './revocation.ts';
@@ -9,6 +10,7 @@ import { addTokenRoute } from './token.ts';
 export const addClientEndpoints: AddRoutes<GrantContext> = (api, context) => {
   const within = { ...context, clientAssertions: new ClientAssertions(context) };
   addTokenRoute(api, within);
+  addDeviceRoute(api, within);
   addRevocationRoute(api, within);
   addIntrospectionRoute(api, within);
 };

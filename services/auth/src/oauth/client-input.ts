@@ -6,6 +6,7 @@ import { parseKeySet } from '../issuers/key-set.ts';
 import { type ClientMetadata, findMetadataProblem, mergeMetadata } from './client-metadata.ts';
 import { type AuthMethod, authMethods, type OAuthClient } from './client-store.ts';
 import { findRedirectUriProblem, isWebUri, maxUriChars } from './client-uris.ts';
+import { deviceGrantType } from './grant.ts';
 import { isScope } from './scopes.ts';
 
 /** Members that administrators can set. Absent members are not changed, or have defaults. */
@@ -31,8 +32,11 @@ export interface ClientInput {
 
 type Checked = Omit<OAuthClient, 'id' | 'created_at' | 'updated_at' | 'client_secret_hash'>;
 
-const grantTypes: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials'];
-const defaultGrants: readonly string[] = ['authorization_code', 'refresh_token'];
+const grantTypes: readonly string[] = [
+  ...['authorization_code', 'refresh_token', 'client_credentials'],
+  deviceGrantType,
+];
+export const defaultGrants: readonly string[] = ['authorization_code', 'refresh_token'];
 
 /** Bounds of lists, and of texts that tables, headers and tokens carry. */
 const maxItems = 50;

@@ -1,5 +1,9 @@
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { AuthorizationContext } from './authorize.ts';
+import type { StoredClient } from './client-store.ts';
+
+/** @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4 */
+export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
 export type GrantContext = AuthorizationContext;
 
@@ -18,9 +22,17 @@ export interface TokenResponse {
 export interface TokenRequest {
   readonly scope: string | undefined;
   readonly resources: readonly string[];
-  readonly code: string | undefined;
-  readonly redirectUri: string | undefined;
-  readonly codeVerifier: string | undefined;
-  readonly refreshToken: string | undefined;
+  /** A parameter of the grant; empty if it is absent. */
+  readonly parameter: (name: string) => string;
   readonly metadata: RequestMetadata;
+}
+
+export interface GrantDefinition {
+  /** The parameters that only this grant has. */
+  readonly parameters: readonly string[];
+  grant(
+    context: GrantContext,
+    client: StoredClient,
+    request: TokenRequest,
+  ): TokenResponse | Promise<TokenResponse>;
 }

@@ -9,6 +9,8 @@ import { tokenEndpoint } from './client-assertion.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import { authMethods } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
+import { devicePath, servesDevices } from './device-authorization.ts';
+import { deviceGrantType } from './grant.ts';
 import { claimNames } from './id-token.ts';
 import { userScopes } from './scopes.ts';
 import { servedGrants } from './token.ts';
@@ -35,6 +37,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
         registration_endpoint: `${base}/oauth/clients/register`,
       }),
       client_id_metadata_document_supported: settings.oauthServerAllowDocuments,
+      ...(servesDevices(settings) && { device_authorization_endpoint: `${base}${devicePath}` }),
       userinfo_endpoint: `${base}/oauth/userinfo`,
       revocation_endpoint: `${base}/oauth/revoke`,
       introspection_endpoint: `${base}/oauth/introspect`,
@@ -55,7 +58,9 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       }),
       code_challenge_methods_supported: ['S256', 'plain'],
       authorization_response_iss_parameter_supported: true,
-      grant_types_supported: servedGrants,
+      grant_types_supported: servedGrants.filter(
+        (grant) => grant !== deviceGrantType || servesDevices(settings),
+      ),
       token_endpoint_auth_methods_supported: authMethods,
       token_endpoint_auth_signing_alg_values_supported: algorithmNames,
     }),

@@ -21,7 +21,8 @@ export async function grantRefreshToken(
   client: StoredClient,
   request: TokenRequest,
 ): Promise<TokenResponse> {
-  const { refreshToken = '', metadata } = request;
+  const { metadata } = request;
+  const refreshToken = request.parameter('refresh_token');
   if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token is required');
   const presented = { refreshToken, clientId: client.id };
   const scope = await readScope(context, presented, request);

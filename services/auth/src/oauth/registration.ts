@@ -3,9 +3,10 @@ import { type Static, Type } from 'typebox';
 import { errors, OAuthError } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import type { ClientInput } from './client-input.ts';
+import { type ClientInput, defaultGrants } from './client-input.ts';
 import { registeredMembers, requireOAuthServer, toInput } from './client-routes.ts';
 import { anyone, createClient, type OAuthContext, toClientJson } from './clients.ts';
+import { deviceGrantType } from './grant.ts';
 import { splitScope, userScopes } from './scopes.ts';
 
 /** Members that are not stored. Others of RFC 7591 are ignored, as §2 requires of unknown ones. */
@@ -28,7 +29,7 @@ const registrationBody = body({
 
 type Registration = Static<typeof registrationBody>;
 
-const userGrants: readonly string[] = ['authorization_code', 'refresh_token'];
+const userGrants: readonly string[] = [...defaultGrants, deviceGrantType];
 /** A client must not rely on a protection that it does not get. */
 const unsupported = [
   'id_token_encrypted_response_alg',
@@ -79,7 +80,7 @@ export const addRegistrationRoutes: AddRoutes<OAuthContext> = (api, context) => 
 
 /** @see RFC 7591 §2, OpenID Connect Dynamic Client Registration §2 */
 function checkRegistration({ keys }: OAuthContext, registration: Registration): void {
-  const { grant_types: grants = userGrants, response_types: types = ['code'] } = registration;
+  const { grant_types: grants = defaultGrants, response_types: types = ['code'] } = registration;
   const { subject_type: subject = 'public', id_token_signed_response_alg: alg } = registration;
   if (!grants.every((grant) => userGrants.includes(grant)))
     throw invalidMetadata(`grant_types must only contain ${userGrants.join(', ')}`);

@@ -2,24 +2,19 @@ import { Type } from 'typebox';
 import { OAuthError } from '../errors.ts';
 import { type Api, body, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { grantAuthorizationCode } from './authorization-code.ts';
+import { codeParameters, grantAuthorizationCode } from './authorization-code.ts';
 import { grantClientCredentials } from './client-credentials.ts';
 import { clientEndpoint, clientMembers, type EndpointContext, readClient } from './client-request.ts';
-import type { StoredClient } from './client-store.ts';
-import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
+import { grantDeviceCode } from './device-code.ts';
+import { deviceGrantType, type GrantDefinition } from './grant.ts';
 import { grantRefreshToken } from './refresh-token.ts';
 
-type Grant = (
-  context: GrantContext,
-  client: StoredClient,
-  request: TokenRequest,
-) => TokenResponse | Promise<TokenResponse>;
-
 /** Grants by `grant_type`. */
-const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
-  ['authorization_code', grantAuthorizationCode],
-  ['refresh_token', grantRefreshToken],
-  ['client_credentials', grantClientCredentials],
+const grants: ReadonlyMap<string, GrantDefinition> = new Map<string, GrantDefinition>([
+  ['authorization_code', { parameters: codeParameters, grant: grantAuthorizationCode }],
+  ['refresh_token', { parameters: ['refresh_token'], grant: grantRefreshToken }],
+  ['client_credentials', { parameters: [], grant: grantClientCredentials }],
+  [deviceGrantType, { parameters: ['device_code'], grant: grantDeviceCode }],
 ]);
 
 export const servedGrants: readonly string[] = [...grants.keys()];
@@ -27,10 +22,9 @@ export const servedGrants: readonly string[] = [...grants.keys()];
 const tokenBody = body({
   grant_type: optionalText,
   ...clientMembers,
-  code: optionalText,
-  redirect_uri: optionalText,
-  code_verifier: optionalText,
-  refresh_token: optionalText,
+  ...Object.fromEntries(
+    [...grants.values()].flatMap(({ parameters }) => parameters.map((name) => [name, optionalText])),
+  ),
   scope: optionalText,
   resource: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
 });
@@ -49,16 +43,19 @@ export function addTokenRoute(api: Api, context: EndpointContext): void {
       throw new OAuthError('unauthorized_client', 'The client may not use this grant_type');
     await context.limiter.enforce('oauth_client', { key: client.id, nowMs: context.nowMs() });
     const resources = request.form?.getAll('resource') ?? [presented.resource ?? []].flat();
-    const response = await grant(context, client, {
+    const response = await grant.grant(context, client, {
       scope: presented.scope,
       resources,
-      code: presented.code,
-      redirectUri: presented.redirect_uri,
-      codeVerifier: presented.code_verifier,
-      refreshToken: presented.refresh_token,
+      parameter: (name) => readText(request.body, name),
       metadata: requestMetadata(request, context),
     });
     context.metrics.oauthTokens.inc({ result: 'issued' });
     return reply.send(response);
   });
+}
+
+/** The schema has checked that a member is a text. */
+function readText(members: object, name: string): string {
+  const value: unknown = Object.getOwnPropertyDescriptor(members, name)?.value;
+  return typeof value === 'string' ? value : '';
 }

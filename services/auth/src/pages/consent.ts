@@ -10,6 +10,7 @@ import {
   openAuthorization,
   refuse,
 } from '../oauth/authorizations.ts';
+import { isDeviceRequest } from '../oauth/device-authorization.ts';
 import { hasPrompt, isAfterRequest, isOtherUser, mustSignInAgain } from '../oauth/prompts.ts';
 import { splitScope } from '../oauth/scopes.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
@@ -101,8 +102,12 @@ async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {
 <ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, texts)}</li>`)}</ul>
 ${authorization.resource !== null && html`<p>${texts.consentResource(authorization.resource)}</p>`}
 ${client.document_url !== null && html`<p>${texts.consentIdentity(new URL(client.document_url).host)}</p>`}
-<p class="hint">${texts.consentReturn(place)}</p>
-${protocol === 'http:' && html`<p class="hint">${texts.consentDevice}</p>`}
+${
+  isDeviceRequest(authorization, context.settings)
+    ? html`<p>${texts.deviceConsent}</p>`
+    : html`<p class="hint">${texts.consentReturn(place)}</p>
+${protocol === 'http:' && html`<p class="hint">${texts.consentDevice}</p>`}`
+}
 ${form(visit, {
   action,
   content: html`<button name="action" value="approve">${texts.allow}</button>

@@ -26,6 +26,7 @@ const fields: ReadonlyMap<string, string> = new Map([
   ['mfa_verification_failed', 'code'],
   ['mfa_challenge_expired', 'code'],
   ['mfa_verified_factor_exists', 'phone'],
+  ['device_code_invalid', 'user_code'],
   ['email_address_invalid', 'email'],
   ['mfa_factor_name_conflict', 'friendly_name'],
 ]);

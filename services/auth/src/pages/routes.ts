@@ -4,6 +4,7 @@ import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutFo
 import { apiKeyPage, endApiKey } from './api-keys.ts';
 import { confirmPage } from './confirm.ts';
 import { consentPage } from './consent.ts';
+import { deviceDonePage, devicePage } from './device.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { invitationPage } from './invitation.ts';
 import { addLinkingRoute } from './linking.ts';
@@ -77,7 +78,7 @@ export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   const shown = [
     ...pages,
     ...(settings.organizationsEnabled ? organizationPages : []),
-    ...(settings.oauthServerEnabled ? [consentPage, logoutPage] : []),
+    ...(settings.oauthServerEnabled ? [consentPage, devicePage, deviceDonePage, logoutPage] : []),
   ];
   for (const page of shown) addPage(api, context, page);
 };

@@ -109,8 +109,11 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
   for (const [n, age] of [
     [1, 1.1],
     [2, 0.9],
-  ] as const)
+  ] as const) {
     await sql`insert into oidc_authorizations (request_id, stored_at) values (${uuid(n)}, ${at(age)})`;
+    await sql`insert into oauth_device_codes (request_id, device_code, user_code, expires_at, poll_interval)
+      values (${uuid(n)}, ${n}, ${n}, ${at(age)}, 5)`;
+  }
 
   const cleanup = new CleanupStore(sql);
   const removed = new Map<string, number>();

@@ -158,6 +158,15 @@ export const de: PageTexts = {
   consentIdentity: (host: string) => `Die Anwendung weist sich durch ${host} aus.`,
   consentDevice:
     'Sie kehren zu einer Anwendung auf diesem Gerät zurück. Fahren Sie nur fort, wenn Sie die Anmeldung selbst begonnen haben.',
+  deviceTitle: 'Gerät verbinden',
+  deviceText: 'Geben Sie den Code ein, den Ihr Gerät anzeigt.',
+  deviceCode: 'Code',
+  deviceNext: 'Weiter',
+  deviceConsent:
+    'Sie geben einem Gerät Zugriff. Fahren Sie nur fort, wenn es Ihres ist und den Code anzeigt, den Sie eingegeben haben.',
+  deviceDone: 'Das Gerät hat Zugriff',
+  deviceDenied: 'Das Gerät hat keinen Zugriff',
+  deviceReturn: 'Sie können diese Seite schließen und zu Ihrem Gerät zurückkehren.',
   allow: 'Erlauben',
   deny: 'Ablehnen',
   scopes: {
@@ -208,6 +217,7 @@ export const de: PageTexts = {
   },
 
   errors: {
+    device_code_invalid: 'Der Code ist ungültig oder abgelaufen. Beginnen Sie auf Ihrem Gerät von vorn.',
     invitation_not_found: 'Diese Einladung ist abgelaufen, verwendet oder zurückgezogen.',
     invitation_email_mismatch:
       'Diese Einladung ist für eine andere E-Mail-Adresse. Bitte melden Sie sich mit dieser an.',

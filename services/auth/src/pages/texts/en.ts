@@ -153,6 +153,15 @@ export const en = {
   consentIdentity: (host: string) => `The application is identified by ${host}.`,
   consentDevice:
     'You return to an application on this device. Continue only if you have started the sign-in yourself.',
+  deviceTitle: 'Connect a device',
+  deviceText: 'Enter the code that your device shows.',
+  deviceCode: 'Code',
+  deviceNext: 'Next',
+  deviceConsent:
+    'You give access to a device. Continue only if it is yours, and shows the code that you entered.',
+  deviceDone: 'The device has access',
+  deviceDenied: 'The device has no access',
+  deviceReturn: 'You can close this page and return to your device.',
   allow: 'Allow',
   deny: 'Deny',
   scopes: {
@@ -200,6 +209,7 @@ export const en = {
   },
 
   errors: {
+    device_code_invalid: 'The code is not valid, or has expired. Start again on your device.',
     invitation_not_found: 'This invitation has expired, or was used or revoked.',
     invitation_email_mismatch:
       'This invitation is for another email address. Please sign in with that address.',

@@ -156,6 +156,15 @@ export const es: PageTexts = {
   consentIdentity: (host: string) => `La aplicación se identifica mediante ${host}.`,
   consentDevice:
     'Volverá a una aplicación de este dispositivo. Continúe solo si ha iniciado usted mismo el acceso.',
+  deviceTitle: 'Conectar un dispositivo',
+  deviceText: 'Introduzca el código que muestra su dispositivo.',
+  deviceCode: 'Código',
+  deviceNext: 'Siguiente',
+  deviceConsent:
+    'Va a dar acceso a un dispositivo. Continúe solo si es suyo y muestra el código que ha introducido.',
+  deviceDone: 'El dispositivo tiene acceso',
+  deviceDenied: 'El dispositivo no tiene acceso',
+  deviceReturn: 'Puede cerrar esta página y volver a su dispositivo.',
   allow: 'Permitir',
   deny: 'Denegar',
   scopes: {
@@ -205,6 +214,7 @@ export const es: PageTexts = {
   },
 
   errors: {
+    device_code_invalid: 'El código no es válido o ha caducado. Empiece de nuevo en su dispositivo.',
     invitation_not_found: 'Esta invitación ha caducado, o se ha usado o revocado.',
     invitation_email_mismatch:
       'Esta invitación es para otra dirección de correo. Inicia sesión con esa dirección.',

@@ -158,6 +158,15 @@ export const fr: PageTexts = {
   consentIdentity: (host: string) => `L’application est identifiée par ${host}.`,
   consentDevice:
     'Vous reviendrez à une application de cet appareil. Continuez uniquement si vous avez lancé vous-même la connexion.',
+  deviceTitle: 'Connecter un appareil',
+  deviceText: 'Saisissez le code affiché par votre appareil.',
+  deviceCode: 'Code',
+  deviceNext: 'Suivant',
+  deviceConsent:
+    'Vous donnez accès à un appareil. Continuez uniquement s’il est le vôtre et affiche le code que vous avez saisi.',
+  deviceDone: 'L’appareil a accès',
+  deviceDenied: 'L’appareil n’a pas accès',
+  deviceReturn: 'Vous pouvez fermer cette page et revenir à votre appareil.',
   allow: 'Autoriser',
   deny: 'Refuser',
   scopes: {
@@ -207,6 +216,7 @@ export const fr: PageTexts = {
   },
 
   errors: {
+    device_code_invalid: 'Le code n’est pas valide ou a expiré. Recommencez sur votre appareil.',
     invitation_not_found: 'Cette invitation a expiré, ou a été utilisée ou révoquée.',
     invitation_email_mismatch:
       'Cette invitation est destinée à une autre adresse e-mail. Connectez-vous avec cette adresse.',

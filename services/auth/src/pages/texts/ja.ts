@@ -154,6 +154,15 @@ export const ja: PageTexts = {
   consentIdentity: (host: string) => `このアプリケーションは ${host} によって識別されています。`,
   consentDevice:
     'この端末上のアプリケーションに戻ります。ご自身でサインインを開始した場合にのみ続行してください。',
+  deviceTitle: 'デバイスを接続',
+  deviceText: 'デバイスに表示されているコードを入力してください。',
+  deviceCode: 'コード',
+  deviceNext: '次へ',
+  deviceConsent:
+    'デバイスにアクセスを許可します。ご自身のデバイスで、入力したコードが表示されている場合にのみ続行してください。',
+  deviceDone: 'デバイスにアクセスを許可しました',
+  deviceDenied: 'デバイスにアクセスを許可しませんでした',
+  deviceReturn: 'このページを閉じて、デバイスに戻ってください。',
   allow: '許可する',
   deny: '拒否する',
   scopes: {
@@ -202,6 +211,7 @@ export const ja: PageTexts = {
   },
 
   errors: {
+    device_code_invalid: 'コードが無効か、有効期限が切れています。デバイスで最初からやり直してください。',
     invitation_not_found: 'この招待は期限切れか、使用済みか、取り消されています。',
     invitation_email_mismatch: 'この招待は別のメールアドレス宛てです。そのアドレスでログインしてください。',
     organization_member_exists: 'すでにメンバーです。',

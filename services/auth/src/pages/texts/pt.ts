@@ -155,6 +155,15 @@ export const pt: PageTexts = {
   consentIdentity: (host: string) => `O aplicativo é identificado por ${host}.`,
   consentDevice:
     'Você voltará para um aplicativo deste dispositivo. Continue somente se você mesmo iniciou o acesso.',
+  deviceTitle: 'Conectar um dispositivo',
+  deviceText: 'Digite o código exibido no seu dispositivo.',
+  deviceCode: 'Código',
+  deviceNext: 'Avançar',
+  deviceConsent:
+    'Você dará acesso a um dispositivo. Continue somente se ele for seu e exibir o código que você digitou.',
+  deviceDone: 'O dispositivo tem acesso',
+  deviceDenied: 'O dispositivo não tem acesso',
+  deviceReturn: 'Você pode fechar esta página e voltar ao seu dispositivo.',
   allow: 'Permitir',
   deny: 'Recusar',
   scopes: {
@@ -204,6 +213,7 @@ export const pt: PageTexts = {
   },
 
   errors: {
+    device_code_invalid: 'O código não é válido ou expirou. Comece de novo no seu dispositivo.',
     invitation_not_found: 'Este convite expirou, ou foi usado ou revogado.',
     invitation_email_mismatch: 'Este convite é para outro endereço de e-mail. Entre com esse endereço.',
     organization_member_exists: 'Você já é membro.',

@@ -1,0 +1,79 @@
+import { OAuthError } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { prepareSession, storeSession } from '../sessions/issue.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
+import { isBanned, type User } from '../users/user.ts';
+import type { Authentication, Authorization } from './authorization-store.ts';
+import type { StoredClient } from './client-store.ts';
+import { clientIdentifier } from './find-client.ts';
+import type { GrantContext, TokenResponse } from './grant.ts';
+import { makeIdToken } from './id-token.ts';
+import { splitScope } from './scopes.ts';
+
+/** Value of the claim `amr`. GoTrue cannot read other ones, and knows this grant only. */
+const method = 'oauth_provider/authorization_code';
+
+/** A request that a user has approved. */
+interface Approved {
+  readonly authorization: Authorization;
+  readonly user: User;
+  readonly grant: 'authorization_code' | 'device_code';
+}
+
+/**
+ * Exchanges an approved request for a session of the client. Undefined: another request has done
+ * so, as `spend` says.
+ *
+ * @throws OAuthError `access_denied`
+ */
+export async function startClientSession(
+  context: GrantContext,
+  client: StoredClient,
+  {
+    approved: { authorization, user, grant },
+    spend,
+    metadata,
+  }: {
+    readonly approved: Approved;
+    readonly spend: (store: GrantContext['store']) => Promise<boolean>;
+    readonly metadata: RequestMetadata;
+  },
+): Promise<TokenResponse | undefined> {
+  if (isBanned(user, metadata.nowMs)) {
+    recordFailedSignIn(context, user, { method, reason: 'user_banned' }, metadata);
+    throw new OAuthError('access_denied', 'User is banned');
+  }
+  const { id: sessionId, scope, resource } = authorization;
+  const traits = { provider_type: `oauth_provider_${grant}`, client_id: client.id };
+  const granted = { id: client.id, identifier: clientIdentifier(client), scope, resource };
+  const signIn = { user, method, traits, sessionId, client: granted };
+  const prepared = await prepareSession(context, signIn, metadata);
+  // In one transaction: a failure does not spend the code.
+  const session = await context.store.transaction(async (within) => {
+    if (!(await spend(within))) return undefined;
+    const stored = await storeSession({ ...context, store: within }, prepared, metadata);
+    if (splitScope(scope).includes('openid')) await within.authorizations.keepAuthentication(sessionId);
+    return stored;
+  });
+  if (session === undefined) return undefined;
+  const { accessToken } = session;
+  const authentication = findAuthentication(authorization);
+  const idToken = makeIdToken(context, {
+    ...{ user, client, sessionId, accessToken, scope, authentication },
+    nonce: authorization.nonce,
+  });
+  return {
+    access_token: accessToken,
+    token_type: 'Bearer',
+    expires_in: session.expiresInSeconds,
+    ...(client.grant_types.includes('refresh_token') && { refresh_token: session.refreshToken }),
+    ...(idToken !== undefined && { id_token: idToken }),
+    scope,
+  };
+}
+
+/** Undefined for a request that a token without a session approved, or GoTrue. */
+function findAuthentication({ authenticated_at, aal, methods }: Authorization): Authentication | undefined {
+  if (authenticated_at === null || aal === null || methods === null) return undefined;
+  return { authenticated_at, aal, methods };
+}
