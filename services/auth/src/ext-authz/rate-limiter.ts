@@ -73,8 +73,15 @@ export function joinResults(results: readonly RateLimitResult[]): RateLimitResul
 /** The lowest decides: a failure that denies, the longest wait, a failure, then what remains. */
 function rank(result: RateLimitResult): number {
   if (result.code === 'error') return result.allowed ? -1 : Number.NEGATIVE_INFINITY;
-  if (result.code === 'over_limit') return -1 - Number(result.headers['retry-after'] ?? 1);
-  return Number(result.headers['ratelimit-remaining'] ?? Number.POSITIVE_INFINITY);
+  // A wait of 0 seconds is a denial, too.
+  if (result.code === 'over_limit') return -1 - Math.max(1, readNumber(result, 'retry-after', 1));
+  return Math.max(0, readNumber(result, 'ratelimit-remaining', Number.POSITIVE_INFINITY));
+}
+
+/** Headers of other rate limit services may have another form, which must not hide a denial. */
+function readNumber({ headers }: RateLimitAnswer, name: string, fallback: number): number {
+  const value = Number(headers[name] ?? fallback);
+  return Number.isNaN(value) ? fallback : value;
 }
 
 const trustedProxiesSetting = serverSettings.trustedProxies.env;

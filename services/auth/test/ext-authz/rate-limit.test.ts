@@ -12,6 +12,7 @@ import {
   readRateLimitResponse,
   writeRateLimitRequest,
 } from '../../src/ext-authz/rate-limit.ts';
+import { joinResults, type RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
 import { limitAttributes, toLimit } from '../../src/ext-authz/route-rules.ts';
 import { callerIdentity } from '../helpers/caller.ts';
 
@@ -53,6 +54,27 @@ t.test('a limit on trial is not sent for callers with an own limit, which would 
   t.ok(writeRateLimitRequest('shop', [limit], request));
   t.equal(writeRateLimitRequest('shop', [limit], { ...request, identity: own }), undefined);
   t.ok(writeRateLimitRequest('shop', [{ ...limit, mode: 'Shadow' }], { ...request, identity: own }));
+  t.end();
+});
+
+t.test('of several domains, a denial decides, whatever the headers of the answers are', (t) => {
+  const ok = (headers = {}): RateLimitResult => ({ code: 'ok', headers });
+  const over = (headers = {}): RateLimitResult => ({ code: 'over_limit', headers });
+  const failed: RateLimitResult = { code: 'error', allowed: true };
+  const others = [
+    failed,
+    ok(),
+    ok({ 'ratelimit-remaining': '"user";r=5' }),
+    ok({ 'ratelimit-remaining': '-9' }),
+  ];
+  const waits = ['0', '-9', '30', 'Fri, 27 Nov 2026 06:00:00 GMT'];
+  const denials = [over(), ...waits.map((wait) => over({ 'retry-after': wait }))];
+  for (const other of others)
+    for (const denial of denials) {
+      t.equal(joinResults([other, denial]), denial);
+      t.equal(joinResults([denial, other]), denial);
+    }
+  t.equal(joinResults([ok({ 'ratelimit-remaining': '0' }), failed]), failed);
   t.end();
 });
 
