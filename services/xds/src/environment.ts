@@ -136,6 +136,7 @@ async function readCluster(context: Context, settings: Settings, served: Served)
   const policies = settings.accessPolicies
     ? new KubernetesPolicies({ api, logger, namespaces, resyncMs, authServices: settings.authServices })
     : undefined;
+  const configuredHosts = toAllowedHosts(settings);
   const podNamespace = settings.podNamespace || currentNamespace(config);
   const certificates = settings.grpcOwnCa
     ? new SecretCertificates(context, {
@@ -164,7 +165,7 @@ async function readCluster(context: Context, settings: Settings, served: Served)
     ...(policies && {
       ...{ policies, policyHoldStore: makeHoldStore(`${name}-policies`) },
       allowedHosts: (namespace) => [
-        ...(toAllowedHosts(settings)?.(namespace) ?? []),
+        ...(configuredHosts?.(namespace) ?? []),
         ...policies.allowedHosts(namespace),
       ],
     }),
@@ -269,7 +270,7 @@ function composeStatus(
   };
 }
 
-/** Undefined without the setting. */
+/** Parses the setting, of which each policy needs the hosts. Undefined without it. */
 export function toAllowedHosts(settings: Settings): AllowedHosts | undefined {
   const parsed = parseHostsByNamespace(settings.allowedHosts);
   if (!parsed.ok || parsed.value.size === 0) return undefined;

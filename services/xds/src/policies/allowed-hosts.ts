@@ -31,7 +31,7 @@ export function readAllowedHosts(namespace: {
 export function parseHostsByNamespace(
   entries: readonly string[],
 ): Parsed<ReadonlyMap<string, readonly string[]>> {
-  const byNamespace = new Map<string, readonly string[]>();
+  const byNamespace = new Map<string, string[]>();
   let namespace: string | undefined;
   for (const entry of entries) {
     const [first = '', second, ...more] = entry.split('=').map((part) => part.trim());
@@ -39,7 +39,9 @@ export function parseHostsByNamespace(
     if (second !== undefined) namespace = first;
     if (namespace === undefined || !namespaceForm.test(namespace) || !isHost(host))
       return { ok: false, invalid: entry };
-    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), host]);
+    const hosts = byNamespace.get(namespace);
+    if (hosts === undefined) byNamespace.set(namespace, [host]);
+    else hosts.push(host);
   }
   return { ok: true, value: byNamespace };
 }

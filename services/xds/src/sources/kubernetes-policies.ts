@@ -26,9 +26,11 @@ interface Options extends Omit<KubernetesSourceOptions, 'resource' | 'whenMissin
 const maxInvalidHosts = 10;
 const maxInvalidLength = 100;
 
-function readAnnotation(namespace: KubeObject | undefined): ReturnType<typeof readAllowedHosts> {
+type Annotation = ReturnType<typeof readAllowedHosts>;
+
+function readAnnotation({ manifest }: KubeObject): Annotation {
   // The API server has checked that annotations are texts.
-  const { annotations } = toValues(namespace?.manifest.metadata) as {
+  const { annotations } = toValues(manifest.metadata) as {
     annotations?: Readonly<Record<string, string>>;
   };
   return readAllowedHosts({ metadata: { annotations: annotations ?? {} } });
@@ -48,6 +50,8 @@ export class KubernetesPolicies implements PolicySource {
     | { readonly gatewayClasses: KubernetesSource; readonly securityPolicies: KubernetesSource }
     | undefined;
   readonly #logger: Logger;
+  /** Read once for each version of a Namespace: each of its policies needs the hosts. */
+  readonly #annotations = new WeakMap<KubeObject, Annotation>();
   /** Entries of annotations that are no hosts, by id of the Namespace. */
   #invalidHosts: ReadonlyMap<string, string> = new Map();
   /** Sources of targets whose objects were read once. */
@@ -84,7 +88,8 @@ export class KubernetesPolicies implements PolicySource {
 
   /** Hosts that the annotation of a Namespace allows its policies. */
   allowedHosts(namespace: string): readonly string[] {
-    return readAnnotation(this.#namespaces?.objects.get(`/${namespace}`)).hosts;
+    const object = this.#namespaces?.objects.get(`/${namespace}`);
+    return object === undefined ? [] : this.#readAnnotation(object).hosts;
   }
 
   async start({ onEvent, onTargets }: PolicyListener): Promise<void> {
@@ -118,11 +123,19 @@ export class KubernetesPolicies implements PolicySource {
     return this.#policies.findDeletion();
   }
 
+  #readAnnotation(namespace: KubeObject): Annotation {
+    const known = this.#annotations.get(namespace);
+    if (known !== undefined) return known;
+    const annotation = readAnnotation(namespace);
+    this.#annotations.set(namespace, annotation);
+    return annotation;
+  }
+
   /** Logs each mistake once until it changes. */
   #logInvalidHosts({ objects }: KubernetesSource): void {
     const found = new Map<string, string>();
     for (const [id, namespace] of objects) {
-      const { invalid } = readAnnotation(namespace);
+      const { invalid } = this.#readAnnotation(namespace);
       if (invalid.length === 0) continue;
       const hosts = invalid.slice(0, maxInvalidHosts).map((text) => text.slice(0, maxInvalidLength));
       found.set(id, hosts.join(' '));
