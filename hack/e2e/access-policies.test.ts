@@ -7,6 +7,7 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
+import { connectAds } from '../../services/xds/test/support/ads-client.ts';
 import { definitionsAreMissing, gatewayDefinitions } from '../charts/support/gateway-crds.ts';
 import { startEdge } from './support/edge.ts';
 import { callGrpc } from './support/grpc-call.ts';
@@ -121,7 +122,8 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
     await untilCondition('orders', 'Programmed=Unknown/NoClients');
     t.ok((await listConditions(kube, 'orders')).includes('Reconciling=True/NoClients'));
     const limiter = await startRedisLimiter(t, { xds, redis });
-    const auth = await startAuth(t, await startAuthDatabase(t), {
+    const database = await startAuthDatabase(t);
+    const auth = await startAuth(t, database, {
       SVC_EXT_AUTHZ_POLICY_SERVER: xds.address,
       SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${limiter.grpcPort}`,
     });
@@ -195,29 +197,63 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
       t.equal(await callGrpc(url, other), grpc.UNAUTHENTICATED, 'another service is not public');
     });
 
-    await t.test('an invalid edit keeps the last valid version, also after a restart', async (t) => {
+    await t.test('overrides of a Gateway hold in addition to the policy of its route', async (t) => {
+      const gate = { group: gatewayApi, kind: 'Gateway', name: 'main' };
+      const gia = (await auth.signUp('gia@example.com')).accessToken;
+      const askAsGia = () => ask(`${url}/orders/1`, 'orders.test', gia);
+      await apply(kube, policy('gate', { targetRefs: [gate], overrides: { access: { roles: ['staff'] } } }));
+      await awaitUntil(async () => (await askAsGia()) === 403, { what: 'the role of the Gateway' });
+      await untilCondition('orders', 'Overridden=True/Overridden');
+      const limits = [{ name: 'all', by: ['User'], requests: 2, per: 'Year' }];
+      await apply(kube, policy('gate', { targetRefs: [gate], overrides: { limits } }));
+      await awaitUntil(async () => (await askAsGia()) !== 403, { what: 'the limit of the Gateway' });
+      t.same(await countStatuses(4, askAsGia), { 200: 1, 429: 3 }, 'one request was allowed before');
+      await kube.kubectl(['delete', 'ap', '-n', 'shop', 'gate']);
+      await awaitUntil(async () => (await askAsGia()) === 200, { what: 'the policy of the route' });
+    });
+
+    await t.test('an invalid edit keeps the last valid version, also after restarts', async (t) => {
       await apply(kube, policy('web', { hosts: ['web.test'], access: { role: ['admin'] } }));
       const shown = async () => (await kube.kubectl(['get', 'ap', '-n', 'shop', '-o=wide'])).stdout;
       await awaitUntil(async () => /web .*False .*Invalid/.test(await shown()), { what: 'the status' });
       t.match(await shown(), /^NAME +TARGET +ACCESS +LIMITS +READY +AGE +REASON +MESSAGE\n/);
       t.match(await shown(), /\norders +HTTPRoute\/orders +Authenticated +per-user /);
-      await xds.stop();
+      const eve = (await auth.signUp('eve@example.com')).accessToken;
+      const askAsEve = () => ask(`${url}/`, 'web.test', eve);
+      for (const service of [xds, limiter, auth]) {
+        await service.stop();
+        if (service === xds) t.equal(await askAsEve(), 200, 'without an xDS server');
+        await service.restart();
+        await awaitUntil(async () => (await askAsEve()) === 200, { what: 'the last valid version' });
+        t.equal(await ask(`${url}/`, 'web.test'), 401);
+      }
+      const { 200: allowed = 0, 429: denied = 0 } = await countStatuses(62, askAsEve);
+      t.ok(allowed < 60 && denied >= 2, `${allowed} of 62 within the limit of the last valid version`);
+
       const second = await startReplica(t, kube, 'replica-2');
-      const restarted = await startAuth(t, await startAuthDatabase(t), {
+      const added = await startAuth(t, database, {
         SVC_EXT_AUTHZ_POLICY_SERVER: second.address,
         SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${limiter.grpcPort}`,
       });
       const other = await startEdge(t, {
         limiters: { ports: [limiter.grpcPort] },
         listeners: [{ name: 'ingress', failureModeDeny: true }],
-        extAuthz: { ports: [restarted.extAuthzPort] },
+        extAuthz: { ports: [added.extAuthzPort] },
       });
-      const dora = await restarted.signUp('dora@example.com');
-      await awaitUntil(
-        async () => (await ask(`${other.url('ingress')}/`, 'web.test', dora.accessToken)) === 200,
-        { what: 'the last valid version' },
-      );
+      const { accessToken: dora } = await added.signUp('dora@example.com');
+      await awaitUntil(async () => (await ask(`${other.url('ingress')}/`, 'web.test', dora)) === 200, {
+        what: 'the last valid version of another replica',
+      });
       t.equal(await ask(`${other.url('ingress')}/`, 'web.test'), 401);
+
+      await untilCondition('orders', 'Programmed=True/Programmed');
+      const typeUrl = 'type.googleapis.com/tollgate.policy.v1.AccessConfig';
+      const refusing = connectAds(t, second.address).sotw();
+      refusing.send({ typeUrl, node: { id: 'auth-refusing' } });
+      refusing.nack(await refusing.next(), 'shop/orders: out of memory', { typeUrl });
+      await untilCondition('orders', 'Programmed=False/Nacked');
+      refusing.cancel();
+      await untilCondition('orders', 'Programmed=True/Programmed');
     });
   });
 });
