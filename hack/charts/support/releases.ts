@@ -80,7 +80,8 @@ export interface PreparedCluster {
 
 /** Prepares it, with limits in the namespaces `default` and `shop`. */
 export async function prepareCluster(t: Test, kube: KubeApiserver): Promise<PreparedCluster> {
-  await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
+  for (const name of ['ratelimitconfigs', 'accesspolicies'])
+    await kube.apply(await readFile(`crds/${name}.yaml`, 'utf8'));
   await applyThirdPartyKinds(kube);
   await createNamespace(kube, 'shop');
   for (const namespace of ['default', 'shop'])
