@@ -1,5 +1,6 @@
 import { bool, text } from '@tollgate/kit/settings';
 import { hostList, lifetime, svc, textOrDefault } from './builders.ts';
+import { scopeList } from './oauth-scopes.ts';
 
 const group = 'OAuth server';
 
@@ -52,6 +53,12 @@ export const oauthServerSettings = {
     group,
     default: 'email',
     doc: 'Scopes of requests without `scope`, separated by spaces.',
+  }),
+  oauthServerScopes: scopeList({
+    ...svc('OAUTH_SERVER_SCOPES'),
+    group,
+    default: '',
+    doc: 'Scopes of your API that clients ask users for: names separated by commas, or a JSON object with a `description` in each language, which the hosted page shows, and `clients`: `all`, or `assigned` (the default): those whose `scopes` an administrator has set.',
   }),
   oauthServerClientTokenTtlMs: lifetime({
     ...svc('OAUTH_SERVER_CLIENT_TOKEN_TTL'),

@@ -43,7 +43,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       introspection_endpoint: `${base}/oauth/introspect`,
       revocation_endpoint_auth_methods_supported: authMethods,
       introspection_endpoint_auth_methods_supported: authMethods.filter((method) => method !== 'none'),
-      scopes_supported: userScopes,
+      scopes_supported: [...userScopes, ...settings.oauthServerScopes.map(({ name }) => name)],
       claims_supported: claimNames,
       response_modes_supported: isHosted ? responseModes : ['query'],
       claims_parameter_supported: false,

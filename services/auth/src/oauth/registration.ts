@@ -1,5 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import { type Static, Type } from 'typebox';
+import type { Settings } from '../config/settings.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
@@ -7,7 +8,7 @@ import { type ClientInput, defaultGrants } from './client-input.ts';
 import { registeredMembers, requireOAuthServer, toInput } from './client-routes.ts';
 import { anyone, createClient, type OAuthContext, toClientJson } from './clients.ts';
 import { deviceGrantType } from './grant.ts';
-import { splitScope, userScopes } from './scopes.ts';
+import { commonScopes, splitScope } from './scopes.ts';
 
 /** Members that are not stored. Others of RFC 7591 are ignored, as §2 requires of unknown ones. */
 const checkedMembers = {
@@ -63,7 +64,7 @@ export const addRegistrationRoutes: AddRoutes<OAuthContext> = (api, context) => 
     } as const;
     const { client, secret } = await createClient(
       context,
-      readRegistration(request.body),
+      readRegistration(request.body, context.settings),
       registration,
     ).catch(rethrow);
     return reply
@@ -93,10 +94,10 @@ function checkRegistration({ keys }: OAuthContext, registration: Registration): 
 }
 
 /** Only `private_key_jwt` uses keys. Unknown scopes are dropped, as RFC 7591 §2 allows. */
-function readRegistration(registration: Registration): ClientInput {
+function readRegistration(registration: Registration, settings: Settings): ClientInput {
   const { jwks, jwks_uri: uri, scope, ...members } = registration;
   const usesKeys = members.token_endpoint_auth_method === 'private_key_jwt';
-  const known = scope === undefined ? undefined : knownScope(scope);
+  const known = scope === undefined ? undefined : knownScope(scope, settings);
   return toInput({
     ...members,
     ...(usesKeys && { jwks, jwks_uri: uri }),
@@ -104,8 +105,9 @@ function readRegistration(registration: Registration): ClientInput {
   });
 }
 
-function knownScope(scope: string): string {
-  const known = splitScope(scope).filter((name) => userScopes.some((one) => one === name));
+function knownScope(scope: string, settings: Settings): string {
+  const common = commonScopes(settings);
+  const known = splitScope(scope).filter((name) => common.includes(name));
   if (known.length === 0) throw invalidMetadata('scope has no scope that clients may ask for');
   return known.join(' ');
 }

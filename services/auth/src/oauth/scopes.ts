@@ -27,8 +27,10 @@ export function grantScopes(requested: string | undefined, allowed: readonly str
   throw new OAuthError('invalid_scope', `The client may not have this scope${shown}`);
 }
 
-/** Scopes of users, which every client may ask for. @see OpenID Connect Core §5.4, §11 */
+/** Scopes of claims about users. @see OpenID Connect Core §5.4, §11 */
 export const userScopes = ['openid', 'profile', 'email', 'phone', 'offline_access'] as const;
+
+type ScopeSettings = Pick<Settings, 'oauthServerDefaultScope' | 'oauthServerScopes'>;
 
 /** A client, as far as its scopes go. */
 interface ScopedClient {
@@ -37,12 +39,17 @@ interface ScopedClient {
   readonly metadata: { readonly scope?: string };
 }
 
+/** Scopes that every client may ask users for. */
+export function commonScopes({ oauthServerScopes: own }: ScopeSettings): readonly string[] {
+  return [...userScopes, ...own.filter(({ clients }) => clients === 'all').map(({ name }) => name)];
+}
+
 /**
- * The scopes that a client may ask users for: those of users, and own ones of the client. If it has
- * registered scopes, only these.
+ * The scopes that a client may ask users for: the common ones, and its own. If it has registered
+ * scopes, only these.
  */
-function allowedUserScopes({ scopes, metadata }: ScopedClient): readonly string[] {
-  const all = [...userScopes, ...scopes];
+function allowedUserScopes({ scopes, metadata }: ScopedClient, settings: ScopeSettings): readonly string[] {
+  const all = [...commonScopes(settings), ...scopes];
   const registered = splitScope(metadata.scope ?? '');
   return registered.length === 0 ? all : all.filter((scope) => registered.includes(scope));
 }
@@ -55,10 +62,10 @@ function allowedUserScopes({ scopes, metadata }: ScopedClient): readonly string[
 export function grantUserScopes(
   requested: string | undefined,
   client: ScopedClient,
-  { oauthServerDefaultScope }: Pick<Settings, 'oauthServerDefaultScope'>,
+  settings: ScopeSettings,
 ): readonly string[] {
-  const allowed = allowedUserScopes(client);
-  const defaults = splitScope(oauthServerDefaultScope).filter((scope) => allowed.includes(scope));
+  const allowed = allowedUserScopes(client, settings);
+  const defaults = splitScope(settings.oauthServerDefaultScope).filter((scope) => allowed.includes(scope));
   const names = requested === undefined ? defaults : grantScopes(requested, allowed);
   if (names.length === 0) throw new OAuthError('invalid_scope', 'scope is empty');
   if (names.join(' ').length > maxConsentChars) throw new OAuthError('invalid_scope', 'scope is too long');

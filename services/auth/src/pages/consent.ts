@@ -1,5 +1,6 @@
 import { html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
+import { lookupLanguage } from '../i18n/languages.ts';
 import { type AuthorizationResponse, sendAuthorizationResponse } from '../oauth/authorization-response.ts';
 import type { Authorization } from '../oauth/authorization-store.ts';
 import {
@@ -99,7 +100,7 @@ async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {
     formTargets: [protocol],
     content: html`${problemSummary(problem)}
 <p>${texts.consentText(client.client_name ?? place, account)}</p>
-<ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, texts)}</li>`)}</ul>
+<ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, visit)}</li>`)}</ul>
 ${authorization.resource !== null && html`<p>${texts.consentResource(authorization.resource)}</p>`}
 ${client.document_url !== null && html`<p>${texts.consentIdentity(new URL(client.document_url).host)}</p>`}
 ${
@@ -120,7 +121,10 @@ ${form(visit, {
   };
 }
 
-/** Scopes of clients have no text. */
-function describeScope(scope: string, { scopes }: PageTexts): string {
-  return Object.hasOwn(scopes, scope) ? scopes[scope as keyof PageTexts['scopes']] : scope;
+/** The text of a scope, or its name. */
+function describeScope(scope: string, { texts: { scopes }, language, context: { settings } }: Visit): string {
+  if (Object.hasOwn(scopes, scope)) return scopes[scope as keyof PageTexts['scopes']]; // a key of it
+  const { descriptions = {} } = settings.oauthServerScopes.find(({ name }) => name === scope) ?? {};
+  const found = lookupLanguage([language, 'en'], Object.keys(descriptions)) ?? Object.keys(descriptions)[0];
+  return (found !== undefined && descriptions[found]) || scope;
 }

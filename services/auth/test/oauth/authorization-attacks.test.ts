@@ -112,7 +112,9 @@ t.test('of 20 exchanges of a code one succeeds, and its tokens end', async (t) =
   for (const answer of others) t.match(answer, invalidGrant);
   t.match(await refresh(server, client, won?.body.refresh_token), invalidGrant);
   const token = String(won?.body.access_token);
-  t.match(await server.call('GET', '/oauth/userinfo', { token }), { status: 403 });
+  const ended = await server.call('GET', '/oauth/userinfo', { token });
+  t.match(ended, { status: 401, body: { error: 'invalid_token' } });
+  t.equal(ended.headers.get('www-authenticate'), 'Bearer error="invalid_token"');
   const { status } = await server.call('GET', '/user', { token: user.accessToken });
   t.equal(status, 200, 'the session of the user stays');
 });

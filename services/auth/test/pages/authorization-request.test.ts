@@ -180,6 +180,51 @@ t.test('a client gets the response in a form, the hints reach the pages, and err
   }
 });
 
+t.test('users see own scopes in their language, and a form may carry the token', async (t) => {
+  const { server, client, browser, open, approve } = await start(t, {
+    OAUTH_SERVER_SCOPES: JSON.stringify({
+      'orders:read': { description: { en: 'Read your orders', de: 'Read orders (German)' }, clients: 'all' },
+      'orders:write': { description: 'Order in your name' },
+    }),
+  });
+  const { body } = await server.call('GET', '/.well-known/openid-configuration');
+  t.match(body.scopes_supported, [
+    'openid',
+    'profile',
+    'email',
+    'phone',
+    'offline_access',
+    'orders:read',
+    'orders:write',
+  ]);
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  const { page } = await open({ scope: 'openid email orders:read', ui_locales: 'de' });
+  t.match(await (await browser.open(page)).text(), 'Read orders (German)');
+  t.match(await (await open({ scope: 'orders:read', ui_locales: 'fr' })).response.text(), 'Read your orders');
+  const refused = await openAuthorize(server, { client_id: client.client_id, scope: 'orders:write' });
+  t.match(refused.headers.get('location'), 'error=invalid_scope', 'it is not assigned');
+  const assigned = await createApplication(server, { scopes: ['orders:write'] });
+  const allowed = await open({ client_id: assigned.client_id, scope: 'orders:write' });
+  t.match(await allowed.response.text(), 'Order in your name');
+
+  const { code = '' } = parametersOf(await approve(page));
+  const { body: tokens } = await redeem(server, client, code);
+  t.equal(tokens.scope, 'openid email orders:read');
+  const send = (fields: Readonly<Record<string, string>>, token?: string) =>
+    server.call('POST', '/oauth/userinfo', {
+      body: new URLSearchParams(fields).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      ...(token !== undefined && { token }),
+    });
+  const token = String(tokens.access_token);
+  t.match(await send({ access_token: token }), { status: 200, body: { email: 'ada@example.com' } });
+  t.match(await send({}, token), { status: 200 });
+  t.match(await send({ access_token: token }, token), { status: 400, body: { error: 'invalid_request' } });
+  t.match(await send({ access_token: 'x' }), { status: 401, body: { error: 'invalid_token' } });
+  const without = await send({});
+  t.match([without.status, without.headers.get('www-authenticate')], [401, 'Bearer']);
+});
+
 t.test('confidential clients may go without PKCE if the settings allow it', async (t) => {
   const { server, client, browser, open, approve, claimsOf } = await start(t, {
     OAUTH_SERVER_REQUIRE_PKCE: 'false',

@@ -1,0 +1,73 @@
+import { type Setting, text } from '@tollgate/kit/settings';
+import { canonicalTag } from '../i18n/languages.ts';
+
+/** A scope of the operator, which clients ask users for. */
+export interface OAuthScope {
+  readonly name: string;
+  /** Texts for users by BCP 47 tag. Empty: users see the name. */
+  readonly descriptions: Readonly<Record<string, string>>;
+  /** `all` clients may ask for it, or those to which an administrator has assigned it. */
+  readonly clients: 'all' | 'assigned';
+}
+
+const form =
+  'a list of names separated by commas, or a JSON object of scopes such as {"orders:read":{"description":{"en":"Read your orders"},"clients":"all"}}; clients is all or assigned';
+
+/** @see RFC 6749 §3.3 https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
+const nameForm = /^[!#-+\--[\]-~]{1,128}$/;
+/** Every request for access compares them, and the page shows those of the request. */
+const maxScopes = 100;
+const maxDescriptionChars = 255;
+/** Scopes of OpenID Connect have texts and claims of their own. */
+const reserved: readonly string[] = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'];
+
+/** Parses a list of names, or JSON. Undefined for an invalid value. */
+export function parseScopes(value: string): readonly OAuthScope[] | undefined {
+  const members = value.trim().startsWith('{') ? parseMembers(value) : readNames(value);
+  if (members === undefined || members.length > maxScopes) return undefined;
+  const scopes = members.flatMap(([name, scope]) => readScope(name, scope) ?? []);
+  const isValid =
+    scopes.length === members.length && new Set(members.map(([name]) => name)).size === scopes.length;
+  return isValid ? Object.freeze(scopes) : undefined;
+}
+
+type Members = readonly (readonly [name: string, scope: unknown])[];
+
+function readNames(value: string): Members {
+  const names = value.split(',').map((name) => name.trim());
+  return names.filter((name) => name !== '').map((name) => [name, {}]);
+}
+
+function parseMembers(value: string): Members | undefined {
+  try {
+    return Object.entries(JSON.parse(value));
+  } catch {
+    return undefined;
+  }
+}
+
+function readScope(name: string, scope: unknown): OAuthScope | undefined {
+  if (!nameForm.test(name) || reserved.includes(name) || !isObject(scope)) return undefined;
+  const { description = {}, clients = 'assigned', ...unknown } = scope;
+  if (Object.keys(unknown).length > 0 || (clients !== 'all' && clients !== 'assigned')) return undefined;
+  const texts = typeof description === 'string' ? { en: description } : description;
+  if (!isObject(texts)) return undefined;
+  const descriptions = Object.entries(texts);
+  const areTexts = descriptions.every(
+    ([language, one]) =>
+      canonicalTag(language) !== undefined && typeof one === 'string' && one.length <= maxDescriptionChars,
+  );
+  return areTexts
+    ? { name, descriptions: Object.fromEntries(descriptions.map(([l, one]) => [l, String(one)])), clients }
+    : undefined;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function scopeList(
+  options: Parameters<typeof text>[0] & { readonly default: '' },
+): Setting<readonly OAuthScope[]> {
+  return Object.freeze({ ...text(options), form, parse: parseScopes, fallback: { value: [], text: '' } });
+}
