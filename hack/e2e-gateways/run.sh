@@ -11,5 +11,5 @@ if [ ! -e /certs ]; then
   mkdir /certs
   trap 'rmdir /certs' EXIT
 fi
-timeout --kill-after=5 300 unshare --net --mount --pid --fork --kill-child --mount-proc \
+timeout --kill-after=5 600 unshare --net --mount --pid --fork --kill-child --mount-proc \
   sh -c 'ip link set lo up; exec node "$@"' sh "$@"

@@ -3,10 +3,13 @@
 // starts it.
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { status as grpc } from '@grpc/grpc-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { callGrpc } from '../../e2e/support/grpc-call.ts';
 import { isReady, type PolicyConditions, policyWhen } from '../../e2e/support/policies.ts';
 import { CheckTable } from '../check-table.ts';
-import { GatewayClient, type Get } from '../requests.ts';
+import { GatewayClient, type Get, type SignedUp } from '../requests.ts';
+import { grpcHost, grpcObjects } from './grpc-route.ts';
 import { startPolicyPlatform } from './platform.ts';
 import { proxyUrl } from './proxy.ts';
 
@@ -35,6 +38,15 @@ async function run(): Promise<void> {
   await awaitStatus(200, { token: pro.token });
   const tookMs = Math.ceil(performance.now() - editedMs);
   table.check('plan pro edited: 700', '200 within 1000 ms', `200 within ${tookMs} ms`, tookMs < 1_000);
+
+  table.line('', 'a GRPCRoute: a policy of the route, and of a rule');
+  await kube.apply(grpcObjects.map((one) => JSON.stringify(one)).join('\n---\n'));
+  await policyWhen(kube, 'stock', isReady);
+  await awaitUntil(async () => (await call('List')) === 'OK', { what: 'the route' });
+  table.check('a public method', 'OK', await call('List'));
+  table.check('another method, no token', 'UNAUTHENTICATED', await call('Add'));
+  const calls = [await call('Add', free), await call('Remove', free), await call('Add', free)];
+  table.check('2 calls for each user', 'OK OK UNAVAILABLE', calls.join(' '));
 
   table.line('', 'a SecurityPolicy on the route, with CORS');
   await applyExample('examples/envoy-gateway/cors.yaml', (text) => text.replace(/^ +mergeType.*\n/m, ''));
@@ -66,6 +78,13 @@ async function run(): Promise<void> {
   await awaitStatus(401, {});
   await awaitGateway(isEnforced);
   table.check('with it again', 'Accepted Programmed Enforced', await listGateway());
+}
+
+/** Calls a method of the GRPCRoute. Returns the name of the code. */
+async function call(method: string, user?: SignedUp): Promise<string> {
+  const path = `/shop.Stock/${method}`;
+  const code = await callGrpc(proxyUrl, { path, host: grpcHost, token: user?.token });
+  return grpc[code] ?? String(code);
 }
 
 type Condition = PolicyConditions['ofGateway'][number];
@@ -129,8 +148,7 @@ async function patchPlan(requests: number): Promise<void> {
 try {
   await run();
 } catch (error) {
-  table.failed = true;
-  console.error(error);
+  table.fail(error);
 }
 if (table.failed) for (const [name, text] of logs()) console.error(`--- ${name}\n${text.slice(-5_000)}`);
 process.exit(table.failed ? 1 : 0);

@@ -15,6 +15,7 @@ import { type ExampleFile, exampleFile, readExamples } from '../../charts/suppor
 import { applyServices, startCluster, startInCluster } from '../cluster.ts';
 import { gatewayConfig, makeCertificates } from '../envoy-gateway.ts';
 import { createLimiterNetwork, gatewayAddress } from '../limiter-network.ts';
+import { startStock } from './grpc-route.ts';
 import { envoyProxy, readProxy, startProxy } from './proxy.ts';
 
 /** All that runs. It ends with this process. */
@@ -59,6 +60,7 @@ export async function startPolicyPlatform(): Promise<PolicyPlatform> {
   });
   await applyServices(kube, [
     { name: 'shop', namespace: 'shop', port: 8080, targetPort: await startShop() },
+    { name: 'stock', namespace: 'shop', port: 9000, targetPort: await startStock() },
     { name: 'tollgate-auth', namespace: 'tollgate', port: 9002, targetPort: Number(new URL(auth.url).port) },
     { name: 'tollgate-auth-headless', namespace: 'tollgate', port: 9001, targetPort: auth.extAuthzPort },
   ]);
