@@ -2,6 +2,7 @@ import { runSteps } from '@tollgate/kit/time';
 import fc from 'fast-check';
 import t from 'tap';
 import { compileRoute } from '../src/compile/routes.ts';
+import { GatewayTables } from '../src/match/gateway-tables.ts';
 import type { Route } from '../src/match/route.ts';
 import { RouteIndex } from '../src/match/route-index.ts';
 import { randomRequest, randomRules } from './helpers/random-routes.ts';
@@ -52,4 +53,12 @@ t.test('without a change, the index is the same', async (t) => {
   const index = runSteps(RouteIndex.build(routes));
   t.equal(runSteps(RouteIndex.build([...routes], index)), index);
   t.not(runSteps(RouteIndex.build(routes.slice(1), index)), index);
+});
+
+t.test('a Gateway without rules is forgotten', async (t) => {
+  const routes = fc.sample(randomRoutes, 5).flat();
+  const hits = routes.flatMap((route) => route.rules.map((rule) => ({ route, rule, uncertain: false })));
+  const tables = runSteps(GatewayTables.empty.change(hits, new Set()));
+  t.not(tables, GatewayTables.empty);
+  t.equal(runSteps(tables.change([], new Set(hits))), GatewayTables.empty);
 });

@@ -42,7 +42,8 @@ export class GatewayTables {
   *change(added: readonly RouteHit[], removed: ReadonlySet<RouteHit>): Steps<GatewayTables> {
     const changes = groupChanges(added, removed);
     const byName = new Map(this.#byName);
-    for (const name of new Set([...changes.values()].flatMap((byGateway) => [...byGateway.keys()]))) {
+    const names = new Set([...changes.values()].flatMap((byGateway) => [...byGateway.keys()]));
+    for (const name of names) {
       const { routes, listeners } = byName.get(name) ?? {};
       byName.set(name, { routes: new HostMap(routes), listeners: new HostMap(listeners) });
       yield;
@@ -55,7 +56,11 @@ export class GatewayTables {
       }
       yield;
     }
-    return new GatewayTables(byName, yield* findDistinct(byName));
+    for (const name of names) {
+      const table = byName.get(name);
+      if (table?.routes.isEmpty === true && table.listeners.isEmpty) byName.delete(name);
+    }
+    return byName.size === 0 ? GatewayTables.empty : new GatewayTables(byName, yield* findDistinct(byName));
   }
 
   /**

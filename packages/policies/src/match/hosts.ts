@@ -12,6 +12,10 @@ export class HostMap<Value> {
     this.#every = other === undefined ? undefined : other.#every;
   }
 
+  get isEmpty(): boolean {
+    return this.#exact.size + this.#wildcards.size === 0 && this.#every === undefined;
+  }
+
   /** @param host in the form of `normalizeHost`, or a wildcard, or `*` */
   set(host: string, value: Value): void {
     if (host === '*') this.#every = value;
