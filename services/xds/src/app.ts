@@ -120,7 +120,10 @@ export async function buildApp(
     });
   observer.policies = policies;
   const admin = buildAdminServer(
-    { registry, pipeline, policies, snapshots, limiters, health, logger, nowMs, sourceName: source },
+    {
+      ...{ registry, pipeline, policies, snapshots, limiters, health, logger, nowMs, sourceName: source },
+      ...{ authServers: authServers.clients, programmedOf: environment.programmedOf },
+    },
     { host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
   );
   const { certificates } = environment;

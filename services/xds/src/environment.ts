@@ -4,6 +4,7 @@ import { maskUrl } from '@tollgate/kit/text';
 import type { ClientRegistry } from './ads/clients.ts';
 import type { SnapshotStore } from './catalog/snapshot.ts';
 import type { HoldStore, ResourceSource } from './catalog/source.ts';
+import type { Condition } from './catalog/validation-result.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
 import { type Settings, type SourceName, toCertificateOptions } from './config/settings.ts';
 import type { Context } from './context.ts';
@@ -57,6 +58,8 @@ interface Environment {
   readonly policyReporters?: readonly PolicyReporter[];
   /** Gets the policies that an auth server says checks had. */
   readonly onSeenPolicies?: (names: unknown) => void;
+  /** Whether clients have an access policy. */
+  readonly programmedOf?: (id: string) => Condition | undefined;
   /** Where held deletions of access policies are stored. Default in memory. */
   readonly policyHoldStore?: HoldStore;
   /** Empty when objects have no status. */
@@ -115,6 +118,7 @@ function makePolicyReporter(
 const reportPolicies = (reporter: PolicyStatusReporter) => ({
   policyReporters: [reporter],
   onSeenPolicies: (names: unknown) => reporter.addSeen(names),
+  programmedOf: (id: string) => reporter.programmedOf(id),
   statusComponents: [{ name: 'status of policies', stop: async () => reporter.close() }],
 });
 
@@ -185,7 +189,14 @@ function composeStatus(
   { api, config, source, policies, ...served }: ClusterParts,
 ): Pick<
   Environment,
-  'writers' | 'policyReporters' | 'onSeenPolicies' | 'reports' | 'stored' | 'statusComponents' | 'leadership'
+  | 'writers'
+  | 'policyReporters'
+  | 'onSeenPolicies'
+  | 'programmedOf'
+  | 'reports'
+  | 'stored'
+  | 'statusComponents'
+  | 'leadership'
 > {
   const { logger, metrics } = context;
   const { snapshots, limiters, authServers, reportMatches } = served;

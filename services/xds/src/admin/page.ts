@@ -21,6 +21,9 @@ export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
   readonly policies: PolicyPipeline | undefined;
   readonly snapshots: SnapshotStore;
   readonly limiters: ClientRegistry;
+  readonly authServers: ClientRegistry;
+  /** Whether clients have a policy; undefined before it is known. */
+  readonly programmedOf?: ((id: string) => Condition | undefined) | undefined;
   readonly health: Health;
   readonly registry: Registry;
   readonly sourceName: SourceName;
@@ -59,7 +62,7 @@ const maxRows = 100;
 /** Characters of a version; the JSON has all of them. */
 const versionLength = 12;
 
-/** Domains, objects, limiters and the source; `find` filters by name. One document, no scripts. */
+/** Renders the state of the server; `find` filters by name. One document, no scripts. */
 export function renderDebugPage(admin: AdminState, find: string): string {
   const state = admin.pipeline.state();
   const snapshot = admin.snapshots.current();
@@ -70,7 +73,8 @@ ${notAcceptedObjects(state, find)}
 ${domainTable(snapshot, find)}
 ${objectTable(state, find)}
 ${policyTable(admin, find)}
-${limiterTable(admin, find)}`;
+${clientTable('Limiters', admin.limiters, { admin, find })}
+${admin.policies && clientTable('Auth servers', admin.authServers, { admin, find })}`;
   return operatorPage('Tollgate xDS', content);
 }
 
@@ -162,7 +166,7 @@ function objectCells(row: ReturnType<typeof toObjectRow>): Html {
   return html`<td>${objectName(id, label)}</td><td>${domain}</td><td>${generation}</td><td>${rules}</td><td class="${accepted.status}">${accepted.reason}</td><td>${programmed && condition(programmed)}</td>`;
 }
 
-function policyTable({ policies }: AdminState, find: string): Html | undefined {
+function policyTable({ policies, programmedOf }: AdminState, find: string): Html | undefined {
   if (policies === undefined) return undefined;
   const { hold, results } = policies.state();
   const problem = policyProblem(policies);
@@ -175,40 +179,43 @@ function policyTable({ policies }: AdminState, find: string): Html | undefined {
     result,
   ]);
   const rows = findRows(all, find, (name) => [name]);
-  const heads = ['Policy', 'Generation', 'In force', 'Problems and warnings'];
-  return html`${section('Access policies', rows, heads, policyCells)}${notServed}${held}`;
+  const heads = ['Policy', 'Generation', 'In force', 'Programmed', 'Problems and warnings'];
+  const cells = (result: PolicyResult) => policyCells(result, programmedOf?.(result.id));
+  return html`${section('Access policies', rows, heads, cells)}${notServed}${held}`;
 }
 
-function policyCells({
-  namespace,
-  name,
-  label,
-  generation,
-  inForce,
-  problems,
-  warnings,
-}: PolicyResult): Html {
-  const lines = [...problems, ...warnings].map(
-    (finding) =>
-      html`<div class="message"><span class="${problems.includes(finding) ? 'False' : 'Pending'}">${finding.reason}</span> ${formatFinding(finding)}</div>`,
-  );
+function policyCells(result: PolicyResult, programmed: Condition | undefined): Html {
+  const { namespace, name, label, generation, inForce, problems, warnings, ancestors } = result;
+  const toLine = (level: 'False' | 'Pending', reason: string, message: string) =>
+    html`<div class="message"><span class="${level}">${reason}</span> ${message}</div>`;
+  const lines = [
+    ...problems.map((problem) => toLine('False', problem.reason, formatFinding(problem))),
+    ...ancestors.flatMap(({ unenforced }) =>
+      unenforced === undefined ? [] : toLine('False', unenforced.reason, unenforced.message),
+    ),
+    ...warnings.map((warning) => toLine('Pending', warning.reason, formatFinding(warning))),
+  ];
   const served = inForce === undefined ? 'nothing: its hosts are denied' : `generation ${inForce.generation}`;
-  return html`<td>${objectName(`${namespace}/${name}`, label)}</td><td>${generation}</td><td>${served}</td><td>${lines}</td>`;
+  return html`<td>${objectName(`${namespace}/${name}`, label)}</td><td>${generation}</td><td>${served}</td><td>${programmed && condition(programmed)}</td><td>${lines}</td>`;
 }
 
-function limiterTable({ limiters, nowMs }: AdminState, find: string): Html {
-  const all = [...limiters.all()].map((limiter): [string, Client] => [
-    `${limiter.nodeId} ${limiter.peer} ${limiter.id}`,
-    limiter,
+function clientTable(
+  title: string,
+  clients: ClientRegistry,
+  { admin, find }: { readonly admin: AdminState; readonly find: string },
+): Html {
+  const all = [...clients.all()].map((client): [string, Client] => [
+    `${client.nodeId} ${client.peer} ${client.id}`,
+    client,
   ]);
   const rows = findRows(all, find, (_, { nodeId, identity, peer }) => [nodeId, identity, peer]);
   const heads = ['Node', 'Class', 'Address', 'Protocol', 'Connected', 'Accepted version', 'Rejection'];
-  return section('Limiters', rows, heads, (limiter) => limiterCells(limiter, nowMs()));
+  return section(title, rows, heads, (client) => clientCells(client, admin.nowMs()));
 }
 
-function limiterCells(limiter: Client, nowMs: number): Html {
-  const { nodeId, identity, limiterClass, peer, protocol, connectedMs } = limiter;
-  const { acceptedVersion, rejection } = limiter;
+function clientCells(client: Client, nowMs: number): Html {
+  const { nodeId, identity, limiterClass, peer, protocol, connectedMs } = client;
+  const { acceptedVersion, rejection } = client;
   const accepted =
     acceptedVersion === undefined ? html`<span class="dim">none yet</span>` : shortVersion(acceptedVersion);
   const refused =

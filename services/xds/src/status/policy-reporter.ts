@@ -123,6 +123,11 @@ export class PolicyStatusReporter implements PolicyReporter {
     }
   }
 
+  /** Whether clients have a policy; undefined before the first report. */
+  programmedOf(id: string): Condition | undefined {
+    return this.#observed.get(id)?.programmed;
+  }
+
   /** Policies that other replicas have to hear of: those whose status does not have it yet. */
   reportSeen(): readonly string[] {
     const names: string[] = [];

@@ -3,6 +3,8 @@ import { text as readText } from 'node:stream/consumers';
 import { Health } from '@tollgate/kit/health';
 import t, { type Test } from 'tap';
 import { buildAdminServer } from '../../src/admin/server.ts';
+import { ClientRegistry } from '../../src/ads/clients.ts';
+import type { Condition } from '../../src/catalog/validation-result.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
 import { makeLimiter, makeRejection } from '../support/limiters.ts';
 import { badSpec, makeObject } from '../support/manifests.ts';
@@ -17,10 +19,14 @@ async function startAdmin(
   {
     token = '',
     policies,
+    authServers = new ClientRegistry(),
+    programmedOf,
     ...options
   }: Parameters<typeof startPipeline>[1] & {
     readonly token?: string;
     readonly policies?: TestPolicies['pipeline'];
+    readonly authServers?: TestPolicies['authServers'];
+    readonly programmedOf?: (id: string) => Condition | undefined;
   } = {},
 ) {
   const started = await startPipeline(t, options);
@@ -35,6 +41,7 @@ async function startAdmin(
     policies,
     snapshots,
     limiters,
+    ...{ authServers, programmedOf },
     health,
     logger,
     nowMs: () => 65_000,
@@ -62,18 +69,25 @@ async function startAdmin(
 }
 
 t.test('page shows access policies with their problems and warnings', async (t) => {
-  const { pipeline: policies, replace, settle } = await startPolicies(t);
-  const { ask } = await startAdmin(t, { policies });
+  const { pipeline: policies, authServers, replace, settle } = await startPolicies(t);
+  const nacked = { status: 'False', reason: 'Nacked', message: 'refused by auth server auth-1' } as const;
+  const programmedOf = (id: string) => (id === 'shop/unused' ? nacked : undefined);
+  const { ask } = await startAdmin(t, { policies, authServers, programmedOf });
   t.match((await ask('/')).text, /auth servers do not get them: access policies have not been read yet/);
   replace(
     makePolicy('shop/invalid', { hosts: ['a.test'], unknownField: {} }),
     makePolicy('shop/unused', { hosts: ['b.test'], limits: [{ ...perUser, only: true }] }, { generation: 3 }),
   );
   await settle();
+  authServers.put(makeLimiter('auth-1', { rejection: makeRejection(new Map(), 'shop/unused: too new') }));
   const { text } = await ask('/');
+  t.match(text, /Auth servers.*limiter-auth-1.*shop\/unused: too new/s);
   t.notMatch(text, 'auth servers do not get');
   t.match(text, /shop\/invalid.*nothing: its hosts are denied.*Invalid.*spec\.unknownField/);
-  t.match(text, /shop\/unused.*generation 3.*Ineffective.*spec\.limits\[0\]\.only/);
+  t.match(
+    text,
+    /shop\/unused.*generation 3.*Nacked.*refused by auth server auth-1.*Ineffective.*spec\.limits\[0\]\.only/,
+  );
 });
 
 t.test('healthz succeeds at once, readyz when a snapshot is served', async (t) => {
