@@ -84,9 +84,10 @@ function evaluate(observation: PolicyObservation) {
           message: 'the policy is valid, and may have its hosts or targets',
         }
       : { status: 'False', reason: problem.reason, message: formatAll(result.problems) };
-  const ancestors = chooseAncestors(result).map((ancestor) => ({
+  const chosen = chooseAncestors(result);
+  const ancestors = chosen.map((ancestor) => ({
     ancestor,
-    enforced: toEnforced(ancestor, isSeen),
+    enforced: toEnforced(ancestor, { isSeen, ancestors: chosen.length }),
   }));
   return { accepted, programmed: toProgrammed(observation), ancestors };
 }
@@ -127,10 +128,14 @@ const noTraffic: Condition = {
 };
 
 /** Auth servers do not say which Gateway a check is from, so one check counts for all of them. */
-function toEnforced({ unenforced }: PolicyAncestor, isSeen: boolean): Condition {
+function toEnforced(
+  { unenforced }: PolicyAncestor,
+  { isSeen, ancestors }: { readonly isSeen: boolean; readonly ancestors: number },
+): Condition {
   if (unenforced !== undefined) return { status: 'False', ...unenforced };
   if (!isSeen) return noTraffic;
-  return { status: 'True', reason: 'Enforced', message: 'auth servers had checks with this policy' };
+  const message = `auth servers had checks with this policy${ancestors > 1 ? ', from one of its Gateways' : ''}`;
+  return { status: 'True', reason: 'Enforced', message };
 }
 
 /** Ancestors with a problem come first, since their number is bounded. */

@@ -92,6 +92,7 @@ t.test('each Gateway has conditions, of which an unenforced one is not ready', (
     status.ancestors.map(({ conditions }) => list(conditions)[2]),
     ['Enforced=False/Bypassed', 'Enforced=True/Enforced'],
   );
+  t.match(status.ancestors[1]?.conditions[2], { message: / with this policy, from one of its Gateways$/ });
   t.same(list(status.conditions), [
     ...['Accepted=True/Accepted', 'Ready=False/Bypassed', 'Stalled=True/Bypassed'],
   ]);
