@@ -105,8 +105,9 @@ t.test('the charts render every Service and port that the examples name', { skip
 kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
   for (const name of ['ratelimitconfigs', 'accesspolicies'])
     await kube.apply(await readFile(`crds/${name}.yaml`, 'utf8'));
-  // As helm does.
+  // As helm does. The services are ready before there is a policy or a definition of gateways.
   await kube.kubectl(['create', 'namespace', 'tollgate']);
+  const { services, auth } = await startServices(t, kube);
   await applyAsThePagesSay(t, kube);
 
   await t.test('their Pods satisfy the restricted profile of their namespace', async (t) => {
@@ -130,7 +131,6 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
     t.match(rejected.stderr, 'seccompProfile', 'the default of Istio violates it');
   });
 
-  const { services, auth } = await startServices(t, kube);
   const proxy = exampleObject(examples, 'examples/envoy/proxy.yaml', 'ConfigMap');
   const envoy = await startEnvoy({ config: onLoopback(parseConfig(proxy, 'envoy.yaml'), services) });
   t.teardown(envoy.stop);
