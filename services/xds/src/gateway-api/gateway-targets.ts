@@ -13,6 +13,7 @@ import {
   readGateway,
   readRoute,
   routeKinds,
+  type Values,
 } from './objects.ts';
 import { PolicyTargets, readTargets, type Target, type TargetedPolicy } from './policy-targets.ts';
 import { PolicyPrecedence } from './precedence.ts';
@@ -95,7 +96,8 @@ export class GatewayTargets implements TargetResolver {
       else routes.push(route);
     };
     const envoyGateway = this.#objects.envoyGateway();
-    const unenforced = envoyGateway && new UnenforcedPolicies(envoyGateway);
+    const unenforced =
+      envoyGateway && new UnenforcedPolicies(envoyGateway, (kind, id) => this.#labelsOf(kind, id));
     const precedence = new PolicyPrecedence();
     const holds = this.#compare(targets);
     for (const [key, route] of known) {
@@ -153,6 +155,13 @@ export class GatewayTargets implements TargetResolver {
     const changed = targets.findChanged(before);
     const changesGateways = [...changed].some((key) => key.startsWith('Gateway/'));
     return (key, resolved) => !changesGateways && resolved.targets === before && !changed.has(key);
+  }
+
+  /** Those of now: a change of labels alone makes no new generation, and routes are not read again. */
+  #labelsOf(kind: RouteKind | 'Gateway', id: string): Values {
+    const { gateways, routes } = this.#objects;
+    const object = (kind === 'Gateway' ? gateways : routes[kind]).get(id);
+    return object === undefined ? {} : labelsOf(object);
   }
 
   #readParents(): Parents {

@@ -1,7 +1,15 @@
 import type { KubeObject } from '../kube/reflector.ts';
 import type { AncestorRef, Unenforced } from '../policies/policy-result.ts';
 import type { Attachment } from './attachment.ts';
-import { type Gateway, type Listener, labelsOf, type RouteObject, toText, toValues } from './objects.ts';
+import {
+  type Gateway,
+  type Listener,
+  type RouteKind,
+  type RouteObject,
+  toText,
+  toValues,
+  type Values,
+} from './objects.ts';
 import { type LabeledTarget, SecurityPolicies, type SecurityPolicy } from './security-policies.ts';
 
 /** Objects that tell whether Envoy Gateway asks auth servers. */
@@ -12,6 +20,9 @@ export interface EnvoyGatewayObjects {
   /** Services of auth servers as `namespace/name`. Empty: every `extAuth` is theirs. */
   readonly authServices: ReadonlySet<string>;
 }
+
+/** Finds the labels of an object. */
+type LabelsOf = (kind: RouteKind | 'Gateway', id: string) => Values;
 
 /** Controllers of Envoy Gateway have names of its domain, also those of several installations. */
 const controllerPrefix = 'gateway.envoyproxy.io/';
@@ -31,12 +42,14 @@ interface Finding extends Unenforced {
  */
 export class UnenforcedPolicies {
   readonly #objects: EnvoyGatewayObjects;
+  readonly #labelsOf: LabelsOf;
   readonly #policies: SecurityPolicies;
   /** Findings by access policy and Gateway. */
   readonly #findings = new Map<string, Finding[]>();
 
-  constructor(objects: EnvoyGatewayObjects) {
+  constructor(objects: EnvoyGatewayObjects, labelsOf: LabelsOf) {
     this.#objects = objects;
+    this.#labelsOf = labelsOf;
     this.#policies = new SecurityPolicies(objects.securityPolicies.values());
   }
 
@@ -48,7 +61,7 @@ export class UnenforcedPolicies {
     policies: readonly string[],
   ): void {
     if (policies.length === 0 || !this.#isOfEnvoyGateway(gateway)) return;
-    const route = toTarget(kind, object);
+    const route = this.#toTarget(kind, object);
     const ofRule = rule === undefined ? undefined : this.#findAt({ ...route, sectionName: rule });
     this.#add(policies, gateway, listener, ofRule ?? this.#findAt(route));
   }
@@ -80,6 +93,10 @@ export class UnenforcedPolicies {
     return toText(toValues(spec).controllerName)?.startsWith(controllerPrefix) === true;
   }
 
+  #toTarget(kind: RouteKind | 'Gateway', { id, namespace, name }: KubeObject): LabeledTarget {
+    return { kind, namespace, name, labels: this.#labelsOf(kind, id) };
+  }
+
   #findAt(target: LabeledTarget): Attached | undefined {
     const policy = this.#policies.find(target);
     return policy && { policy, target };
@@ -87,7 +104,7 @@ export class UnenforcedPolicies {
 
   /** `own` is the SecurityPolicy of the rule or of its route. */
   #add(policies: readonly string[], gateway: Gateway, listener: Listener, own: Attached | undefined): void {
-    const ofGateway = toTarget('Gateway', gateway.object);
+    const ofGateway = this.#toTarget('Gateway', gateway.object);
     const parents = [
       this.#findAt({ ...ofGateway, sectionName: listener.name }),
       this.#findAt(ofGateway),
@@ -137,10 +154,6 @@ interface Attached {
   readonly policy: SecurityPolicy;
   readonly target: LabeledTarget;
 }
-
-const toTarget = (kind: string, object: KubeObject): LabeledTarget => ({
-  ...{ kind, namespace: object.namespace, name: object.name, labels: labelsOf(object) },
-});
 
 function toMessage({ policy, target }: Attached, protecting: Attached): string {
   const { kind, namespace, name, sectionName } = target;

@@ -138,6 +138,31 @@ t.test('a policy can select its targets by labels', async (t) => {
   t.equal(judge({ policies: [ours, select('a', 2), own], world }), 'nothing');
 });
 
+t.test('labels are those that the objects have now', async (t) => {
+  const { routes, gateways, resolve } = makeTargets({
+    ...{ gateways: [gateway], httpRoutes: [orders], gatewayClasses: [gatewayClass] },
+    ...{ authServices: [authService] },
+    securityPolicies: [
+      makeObject('shop/ours', {
+        targetSelectors: [{ kind: 'Gateway', matchLabels: { team: 'a' } }],
+        extAuth,
+      }),
+      makeObject('shop/cors', { targetSelectors: [{ kind: 'HTTPRoute', matchLabels: { team: 'a' } }], cors }),
+    ],
+  });
+  const policy = makeTargeted('shop/orders', ['HTTPRoute/orders']);
+  const judgeNow = () => resolve(policy).ancestors.get('shop/orders')?.[0]?.unenforced?.reason;
+  const label = (object: typeof orders) => ({
+    ...{ ...object, resourceVersion: '2' },
+    manifest: { ...object.manifest, metadata: { labels: { team: 'a' } } },
+  });
+  t.equal(judgeNow(), 'NotAttached');
+  gateways.set(gateway.id, label(gateway));
+  t.equal(judgeNow(), undefined);
+  routes.HTTPRoute.set(orders.id, label(orders));
+  t.equal(judgeNow(), 'Bypassed');
+});
+
 t.test('Gateways of other controllers are not judged, nor are targets without a Gateway', async (t) => {
   const istio = makeObject('/eg', { controllerName: 'istio.io/gateway-controller' });
   t.equal(judge({ policies: [], world: { gatewayClasses: [istio] } }), 'nothing');
