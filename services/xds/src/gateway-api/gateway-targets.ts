@@ -157,7 +157,7 @@ export class GatewayTargets implements TargetResolver {
     return (key, resolved) => !changesGateways && resolved.targets === before && !changed.has(key);
   }
 
-  /** Those of now: a change of labels alone makes no new generation, and routes are not read again. */
+  /** Reads the current labels: a change of labels alone makes no new generation. */
   #labelsOf(kind: RouteKind | 'Gateway', id: string): Values {
     const { gateways, routes } = this.#objects;
     const object = (kind === 'Gateway' ? gateways : routes[kind]).get(id);

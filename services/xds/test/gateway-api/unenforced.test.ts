@@ -138,7 +138,7 @@ t.test('a policy can select its targets by labels', async (t) => {
   t.equal(judge({ policies: [ours, select('a', 2), own], world }), 'nothing');
 });
 
-t.test('labels are those that the objects have now', async (t) => {
+t.test('a label that an object gets later counts', async (t) => {
   const { routes, gateways, resolve } = makeTargets({
     ...{ gateways: [gateway], httpRoutes: [orders], gatewayClasses: [gatewayClass] },
     ...{ authServices: [authService] },
