@@ -1,9 +1,10 @@
+import type { RouteReference } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
 import type { ExplainedRequest } from '../ext-authz/explain.ts';
 
 /** A field of the form, and a query parameter of the page. */
 export interface QuestionField {
-  readonly name: Exclude<keyof ExplainedRequest, 'credential' | 'route'>;
+  readonly name: Exclude<keyof ExplainedRequest, 'credential'>;
   readonly label: string;
   readonly hint?: string;
   readonly maxLength: number;
@@ -24,6 +25,10 @@ export const questionFields: readonly QuestionField[] = [
     ...{ name: 'policy', label: 'Policy', maxLength: 512 },
     hint: 'namespace/name of the policy to apply instead of the one that is found',
   },
+  {
+    ...{ name: 'route', label: 'Route', maxLength: 1024 },
+    hint: 'that Envoy Gateway would say: HTTPRoute/namespace/name, and /section of a rule with a name',
+  },
   { name: 'address', label: 'Client address', maxLength: 64 },
   { name: 'aal', label: 'Assurance', hint: 'of the token: aal1, aal2 or aal3', maxLength: 8 },
   { name: 'scope', label: 'Scopes', hint: 'of the token', maxLength: 1024 },
@@ -41,8 +46,19 @@ export function readQuestion(query: URLSearchParams): ExplainedRequest {
       throw errors.validation_failed({ message: `${name} has more than ${maxLength} characters` });
     if (value !== '') values[name] = value;
   }
-  const { method = '', url = '', headers = '', ...others } = values;
-  return { ...others, method, url, headers: readHeaderLines(headers) };
+  const { method = '', url = '', headers = '', route, ...others } = values;
+  const known = route === undefined ? undefined : readRoute(route);
+  return { ...others, method, url, headers: readHeaderLines(headers), ...(known && { route: known }) };
+}
+
+/** @throws AppError `validation_failed` */
+export function readRoute(text: string): RouteReference {
+  const [kind = '', namespace = '', name = '', sectionName = '', ...more] = text.split('/');
+  if (kind === '' || namespace === '' || name === '' || more.length > 0)
+    throw errors.validation_failed({
+      message: 'route is not kind/namespace/name or kind/namespace/name/section',
+    });
+  return { kind, namespace, name, sectionName };
 }
 
 const maxHeaders = 64;

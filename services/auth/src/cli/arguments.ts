@@ -48,6 +48,7 @@ export interface CommandFlags extends FilterFlags {
   readonly aal?: string | undefined;
   readonly address?: string | undefined;
   readonly headers?: string | undefined;
+  readonly route?: string | undefined;
   readonly 'to-policy'?: boolean | undefined;
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;

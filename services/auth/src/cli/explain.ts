@@ -1,7 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { isAppError } from '@tollgate/kit/errors';
 import { hostAndPort } from '@tollgate/kit/text';
-import { readHeaderLines } from '../admin/explain-question.ts';
+import type { RouteReference } from '@tollgate/policies/match/route';
+import { readHeaderLines, readRoute } from '../admin/explain-question.ts';
 import type { Settings } from '../config/settings.ts';
 import { signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
@@ -23,7 +24,11 @@ export const explainCommand: Command = async ({ environmentFiles, args: [method 
   const server = flags.server ?? `http://${hostAndPort(ownHost(settings), settings.port)}`;
   try {
     const headers = readHeaderLines(flags.headers ?? '');
-    const question = { method, url, headers, credential, as, policy, aal, scope, audience, org, address };
+    const route = flags.route === undefined ? undefined : toBody(readRoute(flags.route));
+    const question = {
+      ...{ method, url, headers, route, policy, address },
+      ...{ credential, as, aal, scope, audience, org },
+    };
     const response = await fetch(`${server.replace(/\/$/, '')}/admin/policies/explain`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${await createToken(settings)}` },
@@ -43,6 +48,8 @@ export const explainCommand: Command = async ({ environmentFiles, args: [method 
     process.exitCode = 1;
   }
 };
+
+const toBody = ({ sectionName, ...route }: RouteReference) => ({ ...route, section_name: sectionName });
 
 /** The host that this machine reaches the API at. */
 function ownHost({ apiHost }: Pick<Settings, 'apiHost'>): string {

@@ -386,6 +386,10 @@ export const commands: Commands = {
       org: { value: 'id', doc: 'Active organization of the user.' },
       address: { value: 'ip', doc: 'Address of the client.' },
       headers: { value: 'name: value', doc: 'Headers of the request, one a line. No credentials.' },
+      route: {
+        value: 'kind/namespace/name/section',
+        doc: 'Route that Envoy Gateway would say. The section is that of a rule with a name.',
+      },
     },
   },
   'issuers check': {
