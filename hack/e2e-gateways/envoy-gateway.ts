@@ -141,5 +141,6 @@ export function writeStandalone(folder: string, objects: string, config: Standal
 export function startEnvoyGateway(folder: string, ready: () => Promise<void>): Promise<ServerProcess> {
   const command = findBinary('envoy-gateway');
   const args = ['server', '--config-path', join(folder, 'gateway.yaml')];
-  return startServerProcess({ command, args, ready });
+  // It reads hundreds of routes in seconds, or in minutes on a busy machine.
+  return startServerProcess({ command, args, ready, readyTimeoutMs: 240_000 });
 }
