@@ -23,6 +23,8 @@ export interface Page {
   readonly formTargets?: readonly string[];
   /** CSP sources of a CAPTCHA widget. */
   readonly widget?: readonly string[];
+  /** CSP sources of images in the content. */
+  readonly imageSources?: readonly string[];
   /** SHA-256 digests in base64 of scripts in the content. */
   readonly scriptHashes?: readonly string[];
   /** Says that the content starts with what is wrong. */
@@ -68,12 +70,13 @@ export function sendPage(reply: FastifyReply, branding: Branding, page: Page): F
 
 function contentSecurityPolicy(
   { pagesLogoUrl }: Branding,
-  { formTargets = [], widget = [], scriptHashes = [] }: Page,
+  { formTargets = [], widget = [], imageSources = [], scriptHashes = [] }: Page,
 ): string {
+  const images = [...(pagesLogoUrl === '' ? [] : [new URL(pagesLogoUrl).origin]), ...imageSources];
   return [
     "default-src 'none'",
     ["style-src 'self'", ...widget].join(' '),
-    ...(pagesLogoUrl === '' ? [] : [`img-src ${new URL(pagesLogoUrl).origin}`]),
+    ...(images.length === 0 ? [] : [['img-src', ...images].join(' ')]),
     ...(widget.length === 0
       ? []
       : ['script-src', 'frame-src', 'connect-src'].map((directive) => [directive, ...widget].join(' '))),

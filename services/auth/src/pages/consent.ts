@@ -1,4 +1,4 @@
-import { html } from '@tollgate/kit/html';
+import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import { lookupLanguage } from '../i18n/languages.ts';
 import { type AuthorizationResponse, sendAuthorizationResponse } from '../oauth/authorization-response.ts';
@@ -11,6 +11,7 @@ import {
   openAuthorization,
   refuse,
 } from '../oauth/authorizations.ts';
+import type { OAuthClient } from '../oauth/client-store.ts';
 import { isDeviceRequest } from '../oauth/device-authorization.ts';
 import { hasPrompt, isAfterRequest, isOtherUser, mustSignInAgain } from '../oauth/prompts.ts';
 import { splitScope } from '../oauth/scopes.ts';
@@ -94,11 +95,14 @@ async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {
   // An app has no host that the user could know.
   const place = host === '' ? protocol : host;
   const action = visit.path('consent');
+  const logo = ownLogo(client, authorization.redirect_uri);
   const account = owner?.user.email || owner?.user.phone || '';
   return {
     title: texts.consentTitle,
     formTargets: [protocol],
+    ...(logo !== undefined && { imageSources: [logo.origin] }),
     content: html`${problemSummary(problem)}
+${logo !== undefined && html`<p><img src="${logo.href}" alt="" height="48"></p>`}
 <p>${texts.consentText(client.client_name ?? place, account)}</p>
 <ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, visit)}</li>`)}</ul>
 ${authorization.resource !== null && html`<p>${texts.consentResource(authorization.resource)}</p>`}
@@ -114,11 +118,33 @@ ${form(visit, {
   content: html`<button name="action" value="approve">${texts.allow}</button>
 <button class="secondary" name="action" value="deny">${texts.deny}</button>`,
 })}
+${clientLinks(client, texts)}
 ${form(visit, {
   action: visit.path('sign-out'),
   content: html`<button class="link">${texts.useAnotherAccount}</button>`,
 })}`,
   };
+}
+
+/**
+ * The logo of a client, from its own host only: it must be neither that of another company nor a
+ * way to count the visits of users elsewhere.
+ */
+function ownLogo(client: OAuthClient, redirectUri: string): URL | undefined {
+  const logo = URL.parse(client.logo_uri ?? '');
+  const own = [redirectUri, client.document_url ?? ''].map((uri) => URL.parse(uri)?.origin);
+  return logo?.protocol === 'https:' && own.includes(logo.origin) ? logo : undefined;
+}
+
+/** Links of the client. @see OpenID Connect Dynamic Client Registration §2 */
+function clientLinks({ metadata }: OAuthClient, texts: PageTexts): Html | undefined {
+  const links = [
+    [metadata.policy_uri, texts.consentPolicy],
+    [metadata.tos_uri, texts.consentTerms],
+  ].flatMap(([url, label]) =>
+    url === undefined ? [] : html`<li><a href="${url}" rel="noopener noreferrer nofollow">${label}</a></li>`,
+  );
+  return links.length === 0 ? undefined : html`<ul class="hint">${links}</ul>`;
 }
 
 /** The text of a scope, or its name. */

@@ -40,6 +40,8 @@ export interface View {
   readonly content: Html;
   /** Has sections, and is wider. */
   readonly isWide?: boolean;
+  /** CSP sources of images in the content. */
+  readonly imageSources?: readonly string[];
   /** CSP sources that the response to a form redirects to. */
   readonly formTargets?: readonly string[];
   /** A problem that the view itself shows. */

@@ -5,12 +5,14 @@ import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import {
   applicationUri,
+  authorize,
   createApplication,
   oauthServer,
   openAuthorize,
   redeem,
 } from '../helpers/oauth-clients.ts';
 import { privateKeys } from '../helpers/signing-keys.ts';
+import { enrollTotp } from '../helpers/totp.ts';
 
 const apiUrl = 'http://localhost:9999';
 const ada = { identifier: 'ada@example.com', password: 'correct horse' };
@@ -223,6 +225,19 @@ t.test('users see own scopes in their language, and a form may carry the token',
   t.match(await send({ access_token: 'x' }), { status: 401, body: { error: 'invalid_token' } });
   const without = await send({});
   t.match([without.status, without.headers.get('www-authenticate')], [401, 'Bearer']);
+});
+
+t.test('a user with a second factor needs it, and the ID token says so', async (t) => {
+  const { server, user, client, browser, open } = await start(t);
+  const raised = await enrollTotp(server, user);
+  const request = { client_id: client.client_id, scope: 'openid', acr_values: 'aal2' };
+  const { body } = await redeem(server, client, await authorize(server, raised.accessToken, request));
+  t.match(decodeJwt(String(body.id_token)), { acr: 'aal2', amr: ['otp', 'pwd', 'mfa'] });
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  t.match(parametersOf((await open({ scope: 'openid', prompt: 'none' })).response), {
+    error: 'interaction_required',
+  });
+  t.match(await (await open({ scope: 'openid' })).response.text(), 'Two-step');
 });
 
 t.test('confidential clients may go without PKCE if the settings allow it', async (t) => {

@@ -128,6 +128,24 @@ t.test('the metadata of a client are registered, returned and followed', async (
   t.notOk('jwks' in config.clientMetadata(), 'they have no use');
 
   await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  for (const [logo, isShown] of [
+    ['https://app.example.org/logo.png', true],
+    ['https://bank.example/logo.png', false],
+  ] as const) {
+    const other = await register({ logo_uri: logo });
+    const url = openid.buildAuthorizationUrl(other, {
+      ...{ redirect_uri: applicationUri, scope: 'openid' },
+      ...{ code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' },
+    });
+    const consent = await browser.open((await browser.open(url.href)).headers.get('location') ?? '');
+    const text = await consent.text();
+    t.equal(text.includes(logo), isShown, logo);
+    t.equal(
+      /img-src https:\/\/app\.example\.org;/.test(consent.headers.get('content-security-policy') ?? ''),
+      isShown,
+    );
+    for (const link of [registration.policy_uri, registration.tos_uri]) t.match(text, `href="${link}"`);
+  }
   const outside = openid.buildAuthorizationUrl(config, {
     ...{ redirect_uri: applicationUri, scope: 'openid phone' },
     ...{ code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' },

@@ -155,6 +155,8 @@ export const de: PageTexts = {
   consentText: (client: string, account: string) => `${client} bittet um Zugriff auf Ihr Konto ${account}:`,
   consentResource: (resource: string) => `Der Zugriff gilt für ${resource}.`,
   consentReturn: (place: string) => `Sie kehren zu ${place} zurück.`,
+  consentPolicy: 'Datenschutzerklärung',
+  consentTerms: 'Nutzungsbedingungen',
   consentIdentity: (host: string) => `Die Anwendung weist sich durch ${host} aus.`,
   consentDevice:
     'Sie kehren zu einer Anwendung auf diesem Gerät zurück. Fahren Sie nur fort, wenn Sie die Anmeldung selbst begonnen haben.',

@@ -150,6 +150,8 @@ export const en = {
   consentText: (client: string, account: string) => `${client} asks for access to your account ${account}:`,
   consentResource: (resource: string) => `The access is for ${resource}.`,
   consentReturn: (place: string) => `You return to ${place}.`,
+  consentPolicy: 'Privacy policy',
+  consentTerms: 'Terms of service',
   consentIdentity: (host: string) => `The application is identified by ${host}.`,
   consentDevice:
     'You return to an application on this device. Continue only if you have started the sign-in yourself.',

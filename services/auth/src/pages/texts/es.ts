@@ -153,6 +153,8 @@ export const es: PageTexts = {
   consentText: (client: string, account: string) => `${client} solicita acceso a su cuenta ${account}:`,
   consentResource: (resource: string) => `El acceso es para ${resource}.`,
   consentReturn: (place: string) => `Volverá a ${place}.`,
+  consentPolicy: 'Política de privacidad',
+  consentTerms: 'Condiciones del servicio',
   consentIdentity: (host: string) => `La aplicación se identifica mediante ${host}.`,
   consentDevice:
     'Volverá a una aplicación de este dispositivo. Continúe solo si ha iniciado usted mismo el acceso.',

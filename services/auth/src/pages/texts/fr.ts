@@ -155,6 +155,8 @@ export const fr: PageTexts = {
   consentText: (client: string, account: string) => `${client} demande l’accès à votre compte ${account} :`,
   consentResource: (resource: string) => `L’accès concerne ${resource}.`,
   consentReturn: (place: string) => `Vous reviendrez à ${place}.`,
+  consentPolicy: 'Politique de confidentialité',
+  consentTerms: 'Conditions d’utilisation',
   consentIdentity: (host: string) => `L’application est identifiée par ${host}.`,
   consentDevice:
     'Vous reviendrez à une application de cet appareil. Continuez uniquement si vous avez lancé vous-même la connexion.',

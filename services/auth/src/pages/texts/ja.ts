@@ -151,6 +151,8 @@ export const ja: PageTexts = {
     `${client} がアカウント ${account} へのアクセスを求めています。`,
   consentResource: (resource: string) => `アクセス先：${resource}`,
   consentReturn: (place: string) => `${place} に戻ります。`,
+  consentPolicy: 'プライバシーポリシー',
+  consentTerms: '利用規約',
   consentIdentity: (host: string) => `このアプリケーションは ${host} によって識別されています。`,
   consentDevice:
     'この端末上のアプリケーションに戻ります。ご自身でサインインを開始した場合にのみ続行してください。',

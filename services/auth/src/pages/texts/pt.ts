@@ -152,6 +152,8 @@ export const pt: PageTexts = {
   consentText: (client: string, account: string) => `${client} pede acesso à sua conta ${account}:`,
   consentResource: (resource: string) => `O acesso é para ${resource}.`,
   consentReturn: (place: string) => `Você voltará para ${place}.`,
+  consentPolicy: 'Política de privacidade',
+  consentTerms: 'Termos de serviço',
   consentIdentity: (host: string) => `O aplicativo é identificado por ${host}.`,
   consentDevice:
     'Você voltará para um aplicativo deste dispositivo. Continue somente se você mesmo iniciou o acesso.',
