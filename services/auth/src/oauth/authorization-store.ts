@@ -173,6 +173,7 @@ const approve = statement({})`
     select c.id, '', c.scopes from oauth_consents c join approved using (user_id, client_id)
     where ${p.consentResource} <> '' and c.revoked_at is null
       and not exists (select 1 from oauth_consent_resources r where r.consent_id = c.id)
+    on conflict do nothing
   ), resource as (
     insert into oauth_consent_resources (consent_id, resource, scopes)
     select id, ${p.consentResource}, ${p.resourceScopes} from consent

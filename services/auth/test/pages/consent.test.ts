@@ -1,4 +1,5 @@
 // Hosted pages ask users whether an OAuth client may have access, without scripts.
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
 import { type AuthServer, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
@@ -95,6 +96,23 @@ t.test('a consent is for one resource, or for none', async (t) => {
   await browser.submit(page, { action: 'approve' }, { target: 'consent' });
   t.ok((await open(mail)).isAsked, 'a revoked consent does not come back with another one');
   t.ok((await open()).isAsked);
+
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  // Roles belong to the server, not to the database.
+  await sql`create role consent_revoker`;
+  t.teardown(async () => {
+    await sql`reset role`;
+    await sql`drop owned by consent_revoker`;
+    await sql`drop role consent_revoker`;
+  });
+  await sql`grant usage on schema auth to consent_revoker`;
+  await sql`grant select, update on auth.oauth_consents to consent_revoker`;
+  await sql`set role consent_revoker`;
+  await sql`update auth.oauth_consents set revoked_at = now() + interval '1 day'`;
+  await sql`reset role`;
+  const left = await sql`select 1 from auth.oauth_consent_resources`;
+  t.equal(left.length, 0, 'a program without rights on our tables revoked the consent');
 });
 
 t.test('an app of a device is asked for each time', async (t) => {
