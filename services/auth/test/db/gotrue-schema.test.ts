@@ -25,6 +25,7 @@ const ownTables = [
   ...['organization_domains', 'organization_invitations', 'organization_members', 'organizations'],
   ...['rate_limits', 'session_organizations', 'session_resources'],
   ...['session_authentications', 'oidc_authorizations', 'oauth_consent_resources'],
+  'oauth_device_codes',
   'tollgate_events',
   'tollgate_migrations',
   'tollgate_totp_periods',
