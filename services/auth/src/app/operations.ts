@@ -62,6 +62,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Start the request of a device, for which a user enters a code (RFC 8628)',
     response: 'DeviceAuthorization',
   },
+  'POST /oauth/par': {
+    summary: 'Push the parameters of an authorization request (RFC 9126)',
+    response: 'PushedRequest',
+    status: 201,
+  },
   'POST /oauth/introspect': {
     summary: 'Whether a token is valid, for its client or its resource (RFC 7662)',
     response: 'Introspection',

@@ -23,6 +23,7 @@ import { FactorStore } from '../mfa/store.ts';
 import { AuthorizationStore } from '../oauth/authorization-store.ts';
 import { OAuthClientStore } from '../oauth/client-store.ts';
 import { DeviceCodeStore } from '../oauth/device-store.ts';
+import { PushedRequestStore } from '../oauth/pushed-store.ts';
 import { OneTimeTokenStore } from '../one-time-tokens/store.ts';
 import { DomainStore } from '../organizations/domain-store.ts';
 import { InvitationStore } from '../organizations/invitation-store.ts';
@@ -83,6 +84,7 @@ export class Store {
   readonly oauthClients: OAuthClientStore;
   readonly authorizations: AuthorizationStore;
   readonly deviceCodes: DeviceCodeStore;
+  readonly pushedRequests: PushedRequestStore;
   readonly events: EventStore;
   readonly webhooks: WebhookStore;
   readonly organizations: OrganizationStore;
@@ -118,6 +120,7 @@ export class Store {
     this.oauthClients = new OAuthClientStore(sql, onChange);
     this.authorizations = new AuthorizationStore(sql, onChange);
     this.deviceCodes = new DeviceCodeStore(sql);
+    this.pushedRequests = new PushedRequestStore(sql);
     this.events = new EventStore(sql);
     this.webhooks = new WebhookStore(sql, cipher);
     this.invitations = new InvitationStore(sql);

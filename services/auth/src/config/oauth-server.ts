@@ -48,6 +48,12 @@ export const oauthServerSettings = {
     default: true,
     doc: 'Every authorization request needs PKCE. `false`: those of confidential clients may go without it, such as older OpenID Connect clients do; public clients never may.',
   }),
+  oauthServerRequirePushedRequests: bool({
+    ...svc('OAUTH_SERVER_REQUIRE_PUSHED_AUTHORIZATION_REQUESTS'),
+    group,
+    default: false,
+    doc: 'All clients have to send authorization requests to `/oauth/par` first. `false`: those with `require_pushed_authorization_requests` only.',
+  }),
   oauthServerDefaultScope: textOrDefault({
     ...svc('OAUTH_SERVER_DEFAULT_SCOPE'),
     group,

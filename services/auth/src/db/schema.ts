@@ -168,6 +168,7 @@ export const usedColumns: Columns = {
   ],
   organization_domains: ['organization_id', 'domain', 'token', 'verified_at', 'created_at'],
   session_organizations: ['session_id', 'organization_id', 'user_id'],
+  oauth_pushed_requests: ['request_uri', 'client_id', 'parameters', 'expires_at'],
   oauth_device_codes: ['request_id', 'device_code', 'user_code', 'expires_at', 'poll_interval', 'polled_at'],
   session_resources: ['session_id', 'resource'],
   session_authentications: ['session_id', 'authenticated_at', 'aal', 'methods'],

@@ -88,8 +88,8 @@ export const idTokenUse = 'id';
  *
  * @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1
  */
-export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
-  const header = { alg: current.alg, ...(current.kid !== '' && { kid: current.kid }), typ: 'JWT' };
+export function signJwt(claims: JwtClaims, { current }: SigningKeys, typ: 'JWT' | 'at+jwt' = 'JWT'): string {
+  const header = { alg: current.alg, ...(current.kid !== '' && { kid: current.kid }), typ };
   const input = `${encode(header)}.${encode(claims)}`;
   return `${input}.${jwsAlgorithms[current.alg].sign(input, current.signingKey).toString('base64url')}`;
 }

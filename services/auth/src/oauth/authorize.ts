@@ -17,10 +17,13 @@ import { requireOAuthServer } from './client-routes.ts';
 import type { StoredClient } from './client-store.ts';
 import type { DeviceCodeStore } from './device-store.ts';
 import { type FindClientContext, findClient, isClientRedirect } from './find-client.ts';
+import { requirePushed, resolveParameters } from './pushed-request.ts';
+import type { PushedRequestStore } from './pushed-store.ts';
 
 interface AuthorizationStores {
   readonly authorizations: AuthorizationStore;
   readonly deviceCodes: DeviceCodeStore;
+  readonly pushedRequests: PushedRequestStore;
 }
 
 export type AuthorizationContext = FindClientContext & {
@@ -54,7 +57,8 @@ async function startAuthorization(
   requireOAuthServer(context);
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
   const { settings, random, store, nowMs } = context;
-  const parameters = request.method === 'POST' ? (request.form ?? new URLSearchParams()) : queryOf(request);
+  const sent = request.method === 'POST' ? (request.form ?? new URLSearchParams()) : queryOf(request);
+  const { parameters, isPushed } = await resolveParameters(context, sent);
   const { client, redirectUri } = await findTarget(context, parameters, requestMetadata(request, context));
   const state = readParameter(parameters, 'state') ?? null;
   let target = { redirect_uri: redirectUri, state, response_mode: null as string | null };
@@ -63,6 +67,7 @@ async function startAuthorization(
       ...target,
       response_mode: readResponseMode(readParameter(parameters, 'response_mode'), settings),
     };
+    requirePushed(client, settings, isPushed);
     const createdMs = nowMs();
     const authorizationId = newAuthorizationId(context);
     const page = authorizationPage(settings, authorizationId, parameters);

@@ -2,6 +2,7 @@ import { OAuthError } from '../errors.ts';
 import { credentialVersion, versionClaim } from '../keys/client-tokens.ts';
 import { issuerUrl, signJwt, tokenAudience } from '../keys/jwt.ts';
 import { isAudience } from './client-input.ts';
+import { accessTokenType } from './client-metadata.ts';
 import type { StoredClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
 import type { TokenRequest, TokenResponse } from './grant.ts';
@@ -35,7 +36,7 @@ export function grantClientCredentials(
     [versionClaim]: credentialVersion(client),
   };
   return {
-    access_token: signJwt(claims, keys),
+    access_token: signJwt(claims, keys, accessTokenType(client.metadata)),
     token_type: 'Bearer',
     expires_in: expiresIn,
     ...(scope !== '' && { scope }),

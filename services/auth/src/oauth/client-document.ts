@@ -69,9 +69,13 @@ export function readDocument(url: string, text: string): ClientInput {
     logo_uri: readText(document, 'logo_uri'),
     redirect_uris: readTexts(document, 'redirect_uris') ?? [],
     grant_types: grants.filter((grant) => documentGrants.includes(grant)),
+    metadata: {
+      post_logout_redirect_uris: [...(readTexts(document, 'post_logout_redirect_uris') ?? [])],
+      require_pushed_authorization_requests: document.require_pushed_authorization_requests === true,
+      access_token_typ: readText(document, 'access_token_typ'),
+    },
     jwks: usesKeys ? readObject(document, 'jwks') : {},
     jwks_uri: usesKeys ? readText(document, 'jwks_uri') : '',
-    metadata: { post_logout_redirect_uris: [...(readTexts(document, 'post_logout_redirect_uris') ?? [])] },
   };
 }
 

@@ -24,11 +24,23 @@ export const metadataMembers = {
   require_auth_time: optionalFlag,
   software_id: optionalText,
   software_version: optionalText,
+  /** @see RFC 9126 §6 */
+  require_pushed_authorization_requests: optionalFlag,
+  /** The header `typ` of its access tokens. @see RFC 9068 §2.1 */
+  access_token_typ: optionalText,
 };
 
 const schema = Type.Object(metadataMembers);
 
 export type ClientMetadata = Static<typeof schema>;
+
+/** @see RFC 9068 §2.1 https://www.rfc-editor.org/rfc/rfc9068#section-2.1 */
+const profileType = 'at+jwt';
+
+/** The type of the access tokens of a client. */
+export function accessTokenType({ access_token_typ: typ }: ClientMetadata): 'at+jwt' | 'JWT' {
+  return typ === profileType ? profileType : 'JWT';
+}
 
 const maxItems = 10;
 const maxTextChars = 255;
@@ -68,6 +80,8 @@ const checks: Readonly<Record<keyof ClientMetadata, Check>> = {
   require_auth_time: () => undefined,
   software_id: isShort,
   software_version: isShort,
+  require_pushed_authorization_requests: () => undefined,
+  access_token_typ: (typ) => (typ === profileType ? undefined : `must be ${profileType}`),
 };
 
 /** The metadata with the given members, of which empty ones are removed. */

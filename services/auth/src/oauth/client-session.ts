@@ -4,6 +4,7 @@ import { prepareSession, storeSession } from '../sessions/issue.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import type { Authentication, Authorization } from './authorization-store.ts';
+import { accessTokenType } from './client-metadata.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
 import type { GrantContext, TokenResponse } from './grant.ts';
@@ -45,7 +46,10 @@ export async function startClientSession(
   }
   const { id: sessionId, scope, resource } = authorization;
   const traits = { provider_type: `oauth_provider_${grant}`, client_id: client.id };
-  const granted = { id: client.id, identifier: clientIdentifier(client), scope, resource };
+  const granted = {
+    ...{ id: client.id, identifier: clientIdentifier(client), scope, resource },
+    tokenType: accessTokenType(client.metadata),
+  };
   const signIn = { user, method, traits, sessionId, client: granted };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failure does not spend the code.

@@ -12,6 +12,7 @@ import type { OAuthContext } from './clients.ts';
 import { devicePath, servesDevices } from './device-authorization.ts';
 import { deviceGrantType } from './grant.ts';
 import { claimNames } from './id-token.ts';
+import { pushedPath } from './pushed-request.ts';
 import { userScopes } from './scopes.ts';
 import { servedGrants } from './token.ts';
 
@@ -38,6 +39,8 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       }),
       client_id_metadata_document_supported: settings.oauthServerAllowDocuments,
       ...(servesDevices(settings) && { device_authorization_endpoint: `${base}${devicePath}` }),
+      pushed_authorization_request_endpoint: `${base}${pushedPath}`,
+      require_pushed_authorization_requests: settings.oauthServerRequirePushedRequests,
       userinfo_endpoint: `${base}/oauth/userinfo`,
       revocation_endpoint: `${base}/oauth/revoke`,
       introspection_endpoint: `${base}/oauth/introspect`,

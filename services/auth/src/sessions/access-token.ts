@@ -2,7 +2,7 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
+import { issuerUrl, signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
 import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
@@ -40,7 +40,9 @@ export async function signAccessToken(
 ): Promise<AccessToken> {
   const { keys, hooks, settings } = context;
   const { nowMs } = metadata;
-  const own = limitClaims(accessTokenClaims(user, session, { settings, nowMs }), user);
+  const profile =
+    session.client?.tokenType === 'at+jwt' ? { iss: issuerUrl(settings), jti: context.random.uuid() } : {};
+  const own = limitClaims({ ...accessTokenClaims(user, session, { settings, nowMs }), ...profile }, user);
   const customized = hooks.enabled.has('CUSTOM_ACCESS_TOKEN')
     ? await customizeClaims(context, { claims: own, method }, metadata)
     : own;
@@ -50,7 +52,7 @@ export async function signAccessToken(
       message: `The claims exceed the size limit of ${maxClaimsBytes} bytes`,
     });
   return {
-    accessToken: signJwt(claims, keys),
+    accessToken: signJwt(claims, keys, session.client?.tokenType ?? 'JWT'),
     expiresInSeconds: claims.exp - Math.floor(nowMs / 1000),
     expiresAt: claims.exp,
   };

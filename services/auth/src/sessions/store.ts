@@ -41,10 +41,12 @@ export const sessionColumns = raw(`
   s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
   (select json_build_object('id', r.s ->> 'oauth_client_id',
-      'identifier', coalesce((select document_url from oauth_client_settings where client_id = (r.s ->> 'oauth_client_id')::uuid),
-        r.s ->> 'oauth_client_id'), 'scope', coalesce(r.s ->> 'scopes', ''),
+      'identifier', coalesce(c.document_url, r.s ->> 'oauth_client_id'), 'tokenType', coalesce(c.metadata ->> 'access_token_typ', 'JWT'),
+      'scope', coalesce(r.s ->> 'scopes', ''),
       'resource', (select resource from session_resources where session_id = s.id))
-    from (select to_jsonb(s) as s) r where r.s ->> 'oauth_client_id' is not null) as session_client,
+    from (select to_jsonb(s) as s) r
+      left join oauth_client_settings c on c.client_id = (r.s ->> 'oauth_client_id')::uuid
+    where r.s ->> 'oauth_client_id' is not null) as session_client,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
     from mfa_amr_claims a where a.session_id = s.id) as session_methods,
   (select json_build_object('id', o.id, 'slug', o.slug, 'role', m.role)
@@ -297,6 +299,8 @@ export interface SessionClient {
   readonly scope: string;
   /** The audience of its access tokens; null for that of the user. */
   readonly resource: string | null;
+  /** The header `typ` of its access tokens. */
+  readonly tokenType: 'at+jwt' | 'JWT';
 }
 
 export interface Session {

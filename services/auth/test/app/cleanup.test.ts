@@ -111,6 +111,8 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
     [2, 0.9],
   ] as const) {
     await sql`insert into oidc_authorizations (request_id, stored_at) values (${uuid(n)}, ${at(age)})`;
+    await sql`insert into oauth_pushed_requests (request_uri, client_id, parameters, expires_at)
+      values (${n}, ${uuid(1)}, '', ${at(age)})`;
     await sql`insert into oauth_device_codes (request_id, device_code, user_code, expires_at, poll_interval)
       values (${uuid(n)}, ${n}, ${n}, ${at(age)}, 5)`;
   }
