@@ -217,6 +217,7 @@ export const responses = {
     code_challenge_methods_supported: maybe(texts),
     authorization_response_iss_parameter_supported: maybe(flag),
     client_id_metadata_document_supported: maybe(flag),
+    introspection_signing_alg_values_supported: maybe(texts),
     device_authorization_endpoint: maybe(text),
     pushed_authorization_request_endpoint: maybe(text),
     require_pushed_authorization_requests: maybe(flag),
@@ -226,6 +227,7 @@ export const responses = {
   }),
   ClientToken: Type.Object({
     access_token: text,
+    issued_token_type: maybe(text),
     token_type: Type.Enum(['Bearer']),
     expires_in: count,
     refresh_token: maybe(text),

@@ -83,12 +83,15 @@ const base64url = /^[\w-]+$/;
 export const tokenUseClaim = 'token_use';
 export const idTokenUse = 'id';
 
+/** Values of the header `typ`. */
+export type JwtType = 'JWT' | 'at+jwt' | 'token-introspection+jwt';
+
 /**
  * Signs claims with the current key.
  *
  * @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1
  */
-export function signJwt(claims: JwtClaims, { current }: SigningKeys, typ: 'JWT' | 'at+jwt' = 'JWT'): string {
+export function signJwt(claims: JwtClaims, { current }: SigningKeys, typ: JwtType = 'JWT'): string {
   const header = { alg: current.alg, ...(current.kid !== '' && { kid: current.kid }), typ };
   const input = `${encode(header)}.${encode(claims)}`;
   return `${input}.${jwsAlgorithms[current.alg].sign(input, current.signingKey).toString('base64url')}`;

@@ -6,7 +6,7 @@ import { parseKeySet } from '../issuers/key-set.ts';
 import { type ClientMetadata, findMetadataProblem, mergeMetadata } from './client-metadata.ts';
 import { type AuthMethod, authMethods, type OAuthClient } from './client-store.ts';
 import { findRedirectUriProblem, isWebUri, maxUriChars } from './client-uris.ts';
-import { deviceGrantType } from './grant.ts';
+import { deviceGrantType, exchangeGrantType } from './grant.ts';
 import { isScope } from './scopes.ts';
 
 /** Members that administrators can set. Absent members are not changed, or have defaults. */
@@ -35,6 +35,7 @@ type Checked = Omit<OAuthClient, 'id' | 'created_at' | 'updated_at' | 'client_se
 const grantTypes: readonly string[] = [
   ...['authorization_code', 'refresh_token', 'client_credentials'],
   deviceGrantType,
+  exchangeGrantType,
 ];
 export const defaultGrants: readonly string[] = ['authorization_code', 'refresh_token'];
 
@@ -154,8 +155,9 @@ function findGrantProblem({ grant_types: grants, client_type: type }: Checked): 
   if (!grants.every((grant) => grantTypes.includes(grant)))
     return `grant_types must only contain ${grantTypes.join(', ')}`;
   // RFC 6749 §4.4: only confidential clients may use this grant.
-  return type === 'public' && grants.includes('client_credentials')
-    ? 'a public client cannot have the grant type client_credentials'
+  const confidential = ['client_credentials', exchangeGrantType].find((grant) => grants.includes(grant));
+  return type === 'public' && confidential !== undefined
+    ? `a public client cannot have the grant type ${confidential}`
     : undefined;
 }
 

@@ -5,11 +5,16 @@ import type { StoredClient } from './client-store.ts';
 /** @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4 */
 export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
+/** @see RFC 8693 §2.1 https://www.rfc-editor.org/rfc/rfc8693#section-2.1 */
+export const exchangeGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
 export type GrantContext = AuthorizationContext;
 
 /** The response of the token endpoint. @see RFC 6749 §5.1 */
 export interface TokenResponse {
   readonly access_token: string;
+  /** Of an exchange. */
+  readonly issued_token_type?: string;
   readonly token_type: 'Bearer';
   readonly expires_in: number;
   readonly refresh_token?: string;

@@ -1,11 +1,15 @@
 import type { JsonObject } from '@tollgate/kit/json';
+import type { FastifyRequest } from 'fastify';
 import { OAuthError } from '../errors.ts';
 import type { Api } from '../http/api.ts';
-import type { JwtClaims } from '../keys/jwt.ts';
+import { issuerUrl, type JwtClaims, signJwt } from '../keys/jwt.ts';
 import { clientEndpoint, type EndpointContext, presentedTokenBody, readClient } from './client-request.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
 import { findToken, type PresentedToken } from './presented-token.ts';
+
+/** @see RFC 9701 §5 https://www.rfc-editor.org/rfc/rfc9701#section-5 */
+const jwtType = 'token-introspection+jwt';
 
 /** Claims of an access token that the response has. */
 const shownClaims = ['scope', 'client_id', 'sub', 'aud', 'iss', 'exp', 'iat', 'jti'] as const;
@@ -26,8 +30,21 @@ export function addIntrospectionRoute(api: Api, context: EndpointContext): void 
       throw new OAuthError('unauthorized_client', 'A public client may not introspect tokens');
     if (token === '') throw new OAuthError('invalid_request', 'token is required');
     const found = await findToken(context, { token, clientId: client.id });
-    return reply.send(found !== undefined && mayRead(client, found) ? describe(found) : { active: false });
+    const answer = found !== undefined && mayRead(client, found) ? describe(found) : { active: false };
+    if (!wantsJwt(request)) return reply.send(answer);
+    const claims = {
+      iss: issuerUrl(context.settings),
+      aud: clientIdentifier(client),
+      iat: Math.floor(context.nowMs() / 1000),
+      token_introspection: answer,
+    };
+    return reply.type(`application/${jwtType}`).send(signJwt(claims, context.keys, jwtType));
   });
+}
+
+/** @see RFC 9701 §4 https://www.rfc-editor.org/rfc/rfc9701#section-4 */
+function wantsJwt({ headers }: FastifyRequest): boolean {
+  return headers.accept?.toLowerCase().includes(`application/${jwtType}`) === true;
 }
 
 function mayRead(client: StoredClient, token: PresentedToken): boolean {

@@ -44,6 +44,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       userinfo_endpoint: `${base}/oauth/userinfo`,
       revocation_endpoint: `${base}/oauth/revoke`,
       introspection_endpoint: `${base}/oauth/introspect`,
+      introspection_signing_alg_values_supported: [...keys.algorithms],
       revocation_endpoint_auth_methods_supported: authMethods,
       introspection_endpoint_auth_methods_supported: authMethods.filter((method) => method !== 'none'),
       scopes_supported: [...userScopes, ...settings.oauthServerScopes.map(({ name }) => name)],

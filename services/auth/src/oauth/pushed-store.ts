@@ -5,7 +5,7 @@ import { toStoredForm } from '../keys/secrets.ts';
 
 const pushedRow = {
   client_id: uuid,
-  /** As a form. */
+  /** The form that the client has sent. */
   parameters: text,
   expires_at: timestamptz,
 };

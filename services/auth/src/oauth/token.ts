@@ -6,14 +6,16 @@ import { codeParameters, grantAuthorizationCode } from './authorization-code.ts'
 import { grantClientCredentials } from './client-credentials.ts';
 import { clientEndpoint, clientMembers, type EndpointContext, readClient } from './client-request.ts';
 import { grantDeviceCode } from './device-code.ts';
-import { deviceGrantType, type GrantDefinition } from './grant.ts';
+import { deviceGrantType, exchangeGrantType, type GrantDefinition } from './grant.ts';
 import { grantRefreshToken } from './refresh-token.ts';
+import { exchangeParameters, grantTokenExchange } from './token-exchange.ts';
 
 /** Grants by `grant_type`. */
 const grants: ReadonlyMap<string, GrantDefinition> = new Map<string, GrantDefinition>([
   ['authorization_code', { parameters: codeParameters, grant: grantAuthorizationCode }],
   ['refresh_token', { parameters: ['refresh_token'], grant: grantRefreshToken }],
   ['client_credentials', { parameters: [], grant: grantClientCredentials }],
+  [exchangeGrantType, { parameters: exchangeParameters, grant: grantTokenExchange }],
   [deviceGrantType, { parameters: ['device_code'], grant: grantDeviceCode }],
 ]);
 

@@ -28,6 +28,7 @@ export async function signAccessToken(
     session,
     method,
     maxExpiresAt = Number.POSITIVE_INFINITY,
+    actor,
   }: {
     readonly user: User;
     readonly session: ClaimedSession;
@@ -35,6 +36,8 @@ export async function signAccessToken(
     readonly method: string;
     /** The latest expiry, in seconds since 1970. A hook cannot set a later one. */
     readonly maxExpiresAt?: number;
+    /** The service that acts for the user. A hook cannot remove it. */
+    readonly actor?: JsonObject;
   },
   metadata: RequestMetadata,
 ): Promise<AccessToken> {
@@ -46,7 +49,11 @@ export async function signAccessToken(
   const customized = hooks.enabled.has('CUSTOM_ACCESS_TOKEN')
     ? await customizeClaims(context, { claims: own, method }, metadata)
     : own;
-  const claims = customized.exp > maxExpiresAt ? { ...customized, exp: maxExpiresAt } : customized;
+  const claims = {
+    ...customized,
+    exp: Math.min(customized.exp, maxExpiresAt),
+    ...(actor && { act: actor }),
+  };
   if (customized !== own && !fits(claims))
     throw errors.hook_payload_over_size_limit({
       message: `The claims exceed the size limit of ${maxClaimsBytes} bytes`,

@@ -48,6 +48,9 @@ export async function authenticateUser(request: FastifyRequest, context: Session
   const { user, session } = found;
   if (isBanned(user, context.nowMs())) throw errors.user_banned();
   if (namesSession && context.settings.statefulBearer) checkSession(session, context);
+  // An exchanged token is for another service. It names the session of the first token.
+  if (claims.act !== undefined && claims.client_id !== undefined)
+    throw errors.insufficient_scope({ message: 'Tokens that a service has exchanged may not be used here' });
   const clientId = session === undefined ? claims.client_id : session.client?.id;
   if (clientId !== undefined && request.routeOptions.config.oauthClients !== true)
     throw errors.insufficient_scope({ message: 'Access tokens of OAuth clients may not be used here' });
