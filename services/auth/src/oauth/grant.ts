@@ -13,7 +13,7 @@ export type GrantContext = AuthorizationContext;
 /** The response of the token endpoint. @see RFC 6749 §5.1 */
 export interface TokenResponse {
   readonly access_token: string;
-  /** Of an exchange. */
+  /** Only an exchange has it. */
   readonly issued_token_type?: string;
   readonly token_type: 'Bearer';
   readonly expires_in: number;

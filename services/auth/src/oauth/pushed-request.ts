@@ -16,7 +16,11 @@ const lifetimeSeconds = 90;
 /** Credentials are for this request. */
 const credentials = ['client_secret', 'client_assertion', 'client_assertion_type'] as const;
 
-/** `/oauth/par`: keeps the parameters of an authorization request out of the browser. @see RFC 9126 §2 */
+/**
+ * `/oauth/par`: keeps the parameters of an authorization request out of the browser.
+ *
+ * @see RFC 9126 §2 https://www.rfc-editor.org/rfc/rfc9126#section-2
+ */
 export function addPushedRequestRoute(api: Api, context: EndpointContext): void {
   const { store, random, nowMs, limiter, settings } = context;
   const options = { ...clientEndpoint(context), schema: { body: body(clientMembers) } };
@@ -41,8 +45,8 @@ export function addPushedRequestRoute(api: Api, context: EndpointContext): void 
 }
 
 /**
- * The parameters of an authorization request: those that were sent, or those that the client has
- * pushed before. Others in addition to `request_uri` do not count.
+ * The parameters of an authorization request, as they were sent or as the client has pushed them
+ * before. Others in addition to `request_uri` do not count.
  *
  * @throws AppError `validation_failed`, which is not redirected
  * @see RFC 9126 §4

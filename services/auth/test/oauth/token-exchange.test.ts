@@ -54,8 +54,8 @@ t.test('a service gets a token of the user for another service, with fewer scope
     scope: 'stock:read',
     act: { sub: second.client_id, act: { sub: id } },
   });
-  const stranger = await createMachine(server, { ...members, audiences: [shop] });
-  t.match(await exchange({ subject_token: token, audience: shop }, stranger), {
+  const outsider = await createMachine(server, { ...members, audiences: [shop] });
+  t.match(await exchange({ subject_token: token, audience: shop }, outsider), {
     body: { error: 'invalid_request' },
   });
 });
