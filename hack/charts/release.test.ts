@@ -30,10 +30,19 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
   const dev = ['--set=dev.enabled=true', '--set=dev.secret=0123456789abcdef0123456789abcdef'];
   const chart = 'charts/tollgate';
 
+  await t.test('with access policies, the next thing to do is to create one', async (t) => {
+    const policies = '--set=auth.policies.enabled=true';
+    const output = await helm('install', 'tollgate', chart, '--dry-run=client', ...dev, policies);
+    const [, notes = ''] = output.split('NOTES:');
+    t.match(notes, 'kind: AccessPolicy');
+    t.notMatch(notes, 'kind: RateLimitConfig');
+  });
+
   await t.test('is installed, and says what to do next', async (t) => {
     const notes = await helm('install', 'tollgate', chart, ...dev);
     t.match(notes, 'helm test tollgate -n default');
     t.match(notes, 'ext_authz   tollgate-auth-headless.default:9001');
+    t.match(notes, 'kind: RateLimitConfig');
     const deployments = await get('deployments');
     for (const name of ['auth', 'ratelimit', 'xds']) t.match(deployments, `deployment.apps/tollgate-${name}`);
     t.match(await get('statefulsets'), /tollgate-dev-postgresql\n.*tollgate-dev-valkey/);
