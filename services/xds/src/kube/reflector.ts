@@ -269,9 +269,10 @@ export class Reflector {
     // Deleted and created again between watches.
     if (old !== undefined && !isSame) this.#remove(id);
     const isNew = !isSame || generation === 0 || old.generation !== generation;
-    this.#objects.set(id, isNew ? object : shareSpec(object, old));
+    const next = isNew ? object : shareSpec(object, old);
+    this.#objects.set(id, next);
     if (isNew || old.stored?.generation !== object.stored?.generation)
-      this.#emit({ type: 'changed', object });
+      this.#emit({ type: 'changed', object: next });
   }
 
   #remove(id: string, how: { readonly byList?: true } = {}): void {
@@ -340,7 +341,10 @@ export class Reflector {
   }
 }
 
-/** Thousands of status writes would otherwise parse a second copy of each spec, which stays. */
+/**
+ * Thousands of status writes would otherwise parse a second copy of each spec, which stays, and by
+ * the identity of the spec, catalogs see that it has not changed.
+ */
 function shareSpec(object: KubeObject, { manifest: { spec } }: KubeObject): KubeObject {
   return { ...object, manifest: { ...object.manifest, spec } };
 }

@@ -164,8 +164,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
 
   #put(object: ConfigObject): void {
     const before = this.#policies.get(object.id);
-    const isSame = before?.object.manifest === object.manifest && before?.heldBack === undefined;
-    if (isSame) return;
+    if (before !== undefined && isSameVersion(before, object)) return;
     const same = this.#findSame(object);
     const read = this.read(object, same?.valid);
     this.#set({ ...read, allowedHosts: same?.allowedHosts ?? read.allowedHosts });
@@ -202,8 +201,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     const read = readVersion(object, resolves);
     if (read.ok) return { ...known, valid: read.valid, problems: [] };
     const { problems } = read;
-    if (stored === undefined || (lastValid !== undefined && lastValid.generation >= stored.generation))
-      return { ...known, valid: lastValid, problems };
+    if (stored === undefined || !isNewer(stored, lastValid)) return { ...known, valid: lastValid, problems };
     const before = readStored(object, stored, resolves);
     if (before.ok) return { ...known, valid: before.valid, problems };
     const refused = before.problems.map((problem) => {
@@ -268,6 +266,19 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   }
 }
 
+/** A first write of a status stores a version, which matters only to a policy that is invalid. */
+function isSameVersion({ object, valid, problems, heldBack }: KnownPolicy, next: ConfigObject): boolean {
+  if (heldBack !== undefined || object.uid !== next.uid || specOf(object) !== specOf(next)) return false;
+  const { stored } = next;
+  return problems.length === 0 || stored === undefined || !isNewer(stored, valid);
+}
+
+const specOf = ({ manifest }: ConfigObject): unknown => Reflect.get(Object(manifest), 'spec');
+
+function isNewer(stored: StoredVersion, valid: ValidVersion | undefined): boolean {
+  return valid === undefined || stored.generation > valid.generation;
+}
+
 const toTargeted = ({ object, valid }: KnownPolicy) => ({ object, resource: valid?.resource });
 
 function toResult(
@@ -312,7 +323,7 @@ function compileVersion(object: ConfigObject, resolves: boolean): ReadVersion {
     const message = 'objects of Gateway API are not read: use hosts';
     return { ok: false, problems: [toFinding(object, { field: 'spec.targetRefs', message })] };
   }
-  const spec: unknown = Reflect.get(Object(object.manifest), 'spec');
+  const spec = specOf(object);
   const valid: ValidVersion = {
     resource,
     generation: object.generation,

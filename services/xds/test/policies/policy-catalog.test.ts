@@ -71,6 +71,22 @@ t.test('policies are one resource for each namespace, and limits one domain for 
   t.same(fewer.deleted, ['shop/orders', 'web/site']);
 });
 
+t.test('a policy whose spec is the same is not read again, unless a newer version was stored', async (t) => {
+  const catalog = new PolicyCatalog();
+  const put = (object: ConfigObject) => runSteps(catalog.apply([{ type: 'changed', object }]));
+  const spec = { hosts: ['a.test'] };
+  const object = policy('shop/a', spec);
+  put(object);
+  // Has no kind, so it would be invalid.
+  put({ ...object, manifest: { spec }, stored: { generation: 1, readSpec: () => spec } });
+  t.same(catalog.results.get('shop/a')?.problems, []);
+
+  const invalid = policy('shop/b', { hosts: [] });
+  t.match(put(invalid).results, [{ id: 'shop/b', inForce: undefined }]);
+  const stored = { generation: 1, readSpec: () => ({ hosts: ['b.test'] }) };
+  t.match(put({ ...invalid, stored }).results, [{ inForce: { spec: { hosts: ['b.test'] } } }]);
+});
+
 t.test('events of single policies change only their namespace', async (t) => {
   const catalog = new PolicyCatalog();
   const apply = (...events: readonly SourceEvent[]) => runSteps(catalog.apply(events));
