@@ -161,7 +161,8 @@ const isInactiveAnonymous = fragment`is_anonymous and created_at < ${p.before}
     select 1 from sessions s
     where s.user_id = users.id and coalesce(s.refreshed_at at time zone 'utc', s.created_at) >= ${p.before})`;
 
-// Anyone can register clients. Those of administrators stay.
+// Anyone can register clients. Those of administrators stay, and so does a client with a metadata
+// document that an administrator disabled or deleted: its next request would create it again.
 const deleteUnusedClients = statement(removedRow)`
   with ${quiet}, unused as (
     select c.id from oauth_clients c cross join quiet
@@ -169,6 +170,9 @@ const deleteUnusedClients = statement(removedRow)`
       and not exists (select 1 from oauth_consents o where o.client_id = c.id and o.revoked_at is null)
       and not exists (select 1 from oauth_authorizations a where a.client_id = c.id)
       and not exists (select 1 from sessions s where s.oauth_client_id = c.id)
+      and not exists (
+        select 1 from oauth_client_settings s
+        where s.client_id = c.id and s.document_url is not null and (s.disabled or c.deleted_at is not null))
     limit ${p.limit} for update of c skip locked
   ), removed as (
     delete from oauth_clients where id in (select id from unused) returning id

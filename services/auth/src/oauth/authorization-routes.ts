@@ -8,6 +8,7 @@ import { isAllowedRedirect } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticateUser } from '../sessions/authenticate.ts';
 import { responseUrl } from './authorization-response.ts';
+import type { Authorization } from './authorization-store.ts';
 import { approve, continueConsent, deny, findAuthorization, openAuthorization } from './authorizations.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import { requireOAuthServer } from './client-routes.ts';
@@ -28,6 +29,7 @@ export const addAuthorizationRoutes: AddRoutes<AuthorizationContext> = (api, con
     checkOrigin(request, context);
     const opened = await openAuthorization(context, owner, request.params.authorization_id);
     const { authorization, client } = opened;
+    requirePlain(authorization);
     const earlier = await continueConsent(
       context,
       { authorization, owner },
@@ -55,11 +57,23 @@ export const addAuthorizationRoutes: AddRoutes<AuthorizationContext> = (api, con
       throw errors.validation_failed({ message: "action must be 'approve' or 'deny'" });
     checkOrigin(request, context);
     const { authorization } = await findAuthorization(context, request.params.authorization_id);
+    requirePlain(authorization);
     const decide = action === 'approve' ? approve : deny;
     const response = await decide(context, { authorization, owner }, requestMetadata(request, context));
     return reply.headers(noStore).send({ redirect_url: responseUrl(response, context.settings) });
   });
 };
+
+/**
+ * The hosted page follows the parameters of OpenID Connect. A token of the user, which says nothing
+ * about a sign-in after the request, must not get around them.
+ */
+function requirePlain({ prompt, max_age: maxAge, hinted_user_id: hinted }: Authorization): void {
+  if (prompt !== null || maxAge !== null || hinted !== null)
+    throw errors.validation_failed({
+      message: 'The hosted page decides about a request with prompt, max_age or id_token_hint',
+    });
+}
 
 function checkOrigin({ headers: { origin } }: FastifyRequest, { settings }: AuthorizationContext): void {
   if (origin === undefined || [origin, `${origin}/`].some((url) => isAllowedRedirect(url, settings))) return;

@@ -49,16 +49,30 @@ export async function findAuthorization(
 /** A pending request, which is bound to the user who opens it first. @throws AppError as above */
 export async function openAuthorization(
   context: AuthorizationContext,
-  { user }: Owner,
+  owner: Owner,
   id: string,
 ): Promise<OpenAuthorization> {
-  const found = await findAuthorization(context, id);
-  const claim = { authorizationId: id, userId: user.id, at: new Date(context.nowMs()) };
-  if (!(await context.store.authorizations.claim(claim))) throw errors.oauth_authorization_not_found();
-  return found;
+  const { authorization, client } = await findAuthorization(context, id);
+  return { authorization: await bind(context, { authorization, owner }), client };
 }
 
-/** The response, if an earlier consent of the user has all scopes for the resource. */
+/** Binds a request to the user, unless it is another user's. */
+async function bind(
+  { store, nowMs }: AuthorizationContext,
+  { authorization, owner: { user } }: Decided,
+): Promise<Authorization> {
+  if (authorization.user_id === user.id) return authorization;
+  const { authorization_id: authorizationId } = authorization;
+  const claim = { authorizationId, userId: user.id, at: new Date(nowMs()) };
+  if (!(await store.authorizations.claim(claim))) throw errors.oauth_authorization_not_found();
+  return { ...authorization, user_id: user.id };
+}
+
+/**
+ * The response, if an earlier consent of the user has all scopes for the resource.
+ *
+ * @throws AppError `oauth_authorization_not_found`, `validation_failed`
+ */
 export async function continueConsent(
   context: AuthorizationContext,
   { authorization, owner }: Decided,
@@ -70,7 +84,9 @@ export async function continueConsent(
   const earlier = await findConsent(context, { authorization, owner });
   const granted = splitScope(earlier.resource_scopes);
   const isGranted = splitScope(authorization.scope).every((name) => granted.includes(name));
-  return isGranted ? issueCode(context, { authorization, owner, earlier }, metadata) : undefined;
+  if (!isGranted) return undefined;
+  const bound = await bind(context, { authorization, owner });
+  return issueCode(context, { authorization: bound, owner, earlier }, metadata);
 }
 
 /**

@@ -9,8 +9,9 @@ import type { OAuthContext } from './clients.ts';
 export type FindClientContext = OAuthContext & { readonly clientDocuments: ClientDocuments };
 
 /**
- * The client that `client_id` names: by its id, or by the URL of its metadata document. Undefined:
- * there is none, or it is disabled.
+ * The client that `client_id` names: by its id, or by the URL of its metadata document, which has
+ * no other name: the id of its row would get around the document. Undefined: there is none, or it
+ * is disabled.
  *
  * @throws AppError `oauth_client_not_found` with what is wrong with a document,
  * `over_request_rate_limit`
@@ -24,11 +25,19 @@ export async function findClient(
   }: { readonly metadata: RequestMetadata; readonly allowsExpired?: boolean },
 ): Promise<StoredClient | undefined> {
   const client = isUuid(clientId)
-    ? await store.oauthClients.find(clientId.toLowerCase())
+    ? await findRegistered(store, clientId)
     : namesDocument(clientId, settings)
       ? await clientDocuments.find(clientId, metadata, { allowsExpired }).catch(rethrow)
       : undefined;
   return client?.disabled === true ? undefined : client;
+}
+
+async function findRegistered(
+  { oauthClients }: OAuthContext['store'],
+  id: string,
+): Promise<StoredClient | undefined> {
+  const client = await oauthClients.find(id.toLowerCase());
+  return client?.document_url === null ? client : undefined;
 }
 
 function rethrow(error: unknown): never {

@@ -31,8 +31,10 @@ export const consentPage: PageDefinition = {
   async submit(visit) {
     const { context, owner, metadata, destination, form: fields } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
-    const { authorization } = await findAuthorization(context, destination.authorizationId);
-    if (mustSignInAgain(authorization, owner)) return visit.redirect('sign-in', { again: 'true' });
+    const { authorization: asked } = await findAuthorization(context, destination.authorizationId);
+    if (mustSignInAgain(asked, owner)) return visit.redirect('sign-in', { again: 'true' });
+    // Not before: the page offers to use another account.
+    const { authorization } = await openAuthorization(context, owner, asked.authorization_id);
     // Anything but a click on the button is a refusal.
     const decide = fields.action === 'approve' ? approve : deny;
     return leave(visit, await decide(context, { authorization, owner }, metadata));
@@ -73,7 +75,7 @@ async function findEarlier(
   { context, metadata, destination }: Visit,
   owner: Owner,
 ): Promise<AuthorizationResponse | undefined> {
-  const { authorization, client } = await openAuthorization(context, owner, destination.authorizationId);
+  const { authorization, client } = await findAuthorization(context, destination.authorizationId);
   const isKnown = client.client_type === 'confidential' || authorization.redirect_uri.startsWith('https:');
   if (!isKnown || wantsPage(authorization)) return undefined;
   return continueConsent(context, { authorization, owner }, metadata);

@@ -136,15 +136,22 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
 t.test('clients that have registered themselves are kept while they are used', async (t) => {
   const sql = await openDatabase(t);
   const client = { redirect_uris: 'https://app.example', grant_types: 'authorization_code' };
-  const names = ['unused', 'consented', 'revoked', 'asking', 'new', 'manual'] as const;
+  const names = ['unused', 'consented', 'revoked', 'asking', 'new', 'manual', 'blocked', 'deleted'] as const;
   const ids = new Map(names.map((name, index) => [name, uuid(index + 1)] as const));
   for (const [name, id] of ids)
     await sql`insert into oauth_clients ${sql({
       ...{ id, ...client, client_name: name, token_endpoint_auth_method: 'none' },
       registration_type: name === 'manual' ? 'manual' : 'dynamic',
       created_at: at(name === 'new' ? 7.9 : 8.1),
+      deleted_at: name === 'deleted' ? at(8) : null,
     })}`;
-  await sql`insert into oauth_client_settings ${sql([...ids.values()].map((client_id) => ({ client_id })))}`;
+  // Without their rows, clients with a metadata document would come back.
+  const own = [...ids].map(([name, client_id]) => ({
+    client_id,
+    document_url: name === 'manual' ? null : `https://app.example/${name}`,
+    disabled: name === 'blocked',
+  }));
+  await sql`insert into oauth_client_settings ${sql(own)}`;
   for (const name of ['consented', 'revoked'] as const)
     await sql`insert into oauth_consents ${sql({
       ...{ id: uuid(9), user_id: user, client_id: ids.get(name) ?? '', scopes: 'email', granted_at: at(8) },
@@ -155,7 +162,7 @@ t.test('clients that have registered themselves are kept while they are used', a
 
   const before = removeBefore('unused_clients', policy, now);
   t.equal(await new CleanupStore(sql).removeExpired('unused_clients', before ?? new Date(0), 100), 2);
-  const kept = ['asking', 'consented', 'manual', 'new'];
+  const kept = ['asking', 'blocked', 'consented', 'deleted', 'manual', 'new'];
   const clients = await sql`select client_name from oauth_clients order by client_name`;
   t.same(
     clients.map((row) => row.client_name),

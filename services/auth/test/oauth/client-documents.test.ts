@@ -29,6 +29,16 @@ function start() {
 const refresh = (server: AuthServer, clientId: string, token: unknown) =>
   requestToken(server, { grant_type: 'refresh_token', client_id: clientId, refresh_token: String(token) });
 
+/** The client of a document, as administrators see it. */
+async function storedClient(server: AuthServer, url: string): Promise<{ readonly client_id: string }> {
+  const { body } = await server.call('GET', '/admin/oauth/clients', { token: adminToken() });
+  // Parsed boundary: the members that the tests use.
+  const clients = body.clients as { client_id: string; document_url?: string }[];
+  const client = clients.find(({ document_url }) => document_url === url);
+  if (client === undefined) throw new Error(`no client has the URL ${url}`);
+  return client;
+}
+
 const claimsOf = (token: unknown): Readonly<Record<string, unknown>> =>
   JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString());
 
@@ -147,15 +157,18 @@ t.test('settings and administrators decide which clients are accepted', async (t
   const id = documents.publish('/client.json', {});
   const open = () => openAuthorize(server, { client_id: id });
   t.equal((await open()).status, 302);
+  const { client_id: storedId } = await storedClient(server, id);
+  t.match(
+    await openAuthorize(server, { client_id: storedId }),
+    { status: 400, body: { msg: 'invalid client_id' } },
+    'the id of its row does not get around the document',
+  );
+  t.match(await redeem(server, { client_id: storedId }, 'code'), { body: { error: 'invalid_client' } });
   t.match(await openAuthorize(server, { client_id: 'https://other.example/client.json' }), {
     body: { msg: /its host is not allowed/ },
   });
   const token = adminToken();
-  const { body } = await server.call('GET', '/admin/oauth/clients', { token });
-  // Parsed boundary: the members that the test uses.
-  const [client] = body.clients as { client_id: string; document_url: string }[];
-  t.equal(client?.document_url, id);
-  const one = `/admin/oauth/clients/${client?.client_id}`;
+  const one = `/admin/oauth/clients/${storedId}`;
   await server.call('PUT', one, { token, body: { disabled: true } });
   t.equal((await open()).status, 400, 'disabled');
   await server.call('PUT', one, { token, body: { disabled: false, scopes: ['orders:read'] } });

@@ -265,6 +265,9 @@ t.test('the metadata announce what exists', async (t) => {
     token_endpoint_auth_methods_supported: [
       ...['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'],
     ],
+    // RFC 8414 §2 requires them with private_key_jwt.
+    revocation_endpoint_auth_signing_alg_values_supported: Array,
+    introspection_endpoint_auth_signing_alg_values_supported: Array,
     response_types_supported: ['code'],
     code_challenge_methods_supported: ['S256', 'plain'],
     authorization_response_iss_parameter_supported: true,

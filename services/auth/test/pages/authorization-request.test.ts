@@ -10,6 +10,7 @@ import {
   oauthServer,
   openAuthorize,
   redeem,
+  startAuthorization,
 } from '../helpers/oauth-clients.ts';
 import { privateKeys } from '../helpers/signing-keys.ts';
 import { enrollTotp } from '../helpers/totp.ts';
@@ -104,6 +105,17 @@ t.test('prompt, max_age and id_token_hint decide which page the user sees', asyn
     const again = await claimsOf(await follow(page));
     t.ok(Number(again.auth_time) > Number(first.auth_time), JSON.stringify(parameters));
     t.equal(again.sub, first.sub);
+  }
+
+  // A token of the user says nothing about a sign-in after the request.
+  const token = user.accessToken;
+  for (const parameters of [{ prompt: 'login' }, { max_age: '1' }, { prompt: 'consent' }]) {
+    const request = { client_id: client.client_id, scope: 'email', ...parameters };
+    const path = `/oauth/authorizations/${await startAuthorization(server, request)}`;
+    const body = { action: 'approve' };
+    const answer = { status: 400, body: { msg: /The hosted page decides/ } };
+    t.match(await server.call('GET', path, { token }), answer);
+    t.match(await server.call('POST', `${path}/consent`, { token, body }), answer);
   }
 
   const tokens = await redeem(server, client, parametersOf((await open()).response).code ?? '');

@@ -129,6 +129,21 @@ t.test('an app of a device is asked for each time', async (t) => {
   }
 });
 
+t.test('a user changes the account before the decision', async (t) => {
+  const { server, client, browser } = await start(t);
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  const page = await ask(server, client.client_id, 'email', { prompt: 'select_account' });
+  t.match(await (await browser.open(page)).text(), 'Use another account');
+  const signIn = target(await browser.submit(page, {}, { target: 'sign-out' }));
+  const { userId } = await signUp(server, { email: 'eve@example.com' });
+  t.equal(target(await browser.submit(signIn, { ...ada, identifier: 'eve@example.com' })), page);
+  t.match(await (await browser.open(page)).text(), 'eve@example.com');
+  const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
+  const { body } = await redeem(server, client, redirectParameter(callback, 'code'));
+  const token = String(body.access_token);
+  t.match((await server.call('GET', '/oauth/userinfo', { token })).body, { sub: userId });
+});
+
 t.test('only the button of the page approves', async (t) => {
   const { server, client, browser } = await start(t);
   await browser.submit(`${apiUrl}/pages/sign-in`, ada);
