@@ -145,5 +145,6 @@ function isLoopbackMatch(uri: string, published: string): boolean {
   if (url === null || other === null || other.protocol !== 'http:') return false;
   if (!loopbackHosts.includes(other.hostname)) return false;
   other.port = url.port;
-  return url.href === other.href && url.href === new URL(uri).href && !/[\s,#]/.test(uri);
+  // URL parsers drop control characters around a URL, with which it is no value of a header.
+  return url.href === other.href && /^http:\/\/[!-~]+$/.test(uri) && !/[,#]/.test(uri);
 }

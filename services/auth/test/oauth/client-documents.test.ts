@@ -202,6 +202,7 @@ t.test('an app on a device may use any port of a loopback address in its documen
       'http://127.0.0.1:1@evil.example/callback',
       'http://127.0.0.1:51234/callback?x',
       'http://[::1]:1/callback',
+      '\u0001http://127.0.0.1:1/callback',
     ],
   ])
     t.equal(await statusOf(uri), 400, uri);
