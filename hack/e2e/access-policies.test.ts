@@ -209,7 +209,14 @@ t.test('access policies of a cluster', { skip: definitionsAreMissing() }, async 
       await awaitUntil(async () => (await askAsGia()) !== 403, { what: 'the limit of the Gateway' });
       t.same(await countStatuses(4, askAsGia), { 200: 1, 429: 3 }, 'one request was allowed before');
       await kube.kubectl(['delete', 'ap', '-n', 'shop', 'gate']);
-      await awaitUntil(async () => (await askAsGia()) === 200, { what: 'the policy of the route' });
+      const isOverridden = async () =>
+        (await listConditions(kube, 'orders')).includes('Overridden=True/Overridden');
+      await awaitUntil(async () => !(await isOverridden()), { what: 'the status without overrides' });
+      // Each request counts for the limit of the route.
+      await awaitUntil(async () => (await askAsGia()) === 200, {
+        what: 'the policy of the route',
+        everyMs: 500,
+      });
     });
 
     await t.test('an invalid edit keeps the last valid version, also after restarts', async (t) => {
