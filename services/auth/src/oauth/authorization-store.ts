@@ -193,6 +193,8 @@ const refuse = statement({})`
 const findByCode = statement(requestRow)`
   ${selectRequest} where authorization_code in (${p.code}, ${p.spentCode})`;
 
+const lock = statement({ id: uuid })`${lockOwner(p.userId)}`;
+
 const spend = statement({})`
   update oauth_authorizations set authorization_code = ${p.spentCode}, status = 'expired'
   where id = ${p.id} and authorization_code = ${p.code} and status = 'approved' returning id`;
@@ -236,6 +238,10 @@ const revokeGrant = statement({})`
     where user_id = ${p.userId} and client_id = ${p.clientId} and exists (select 1 from revoked)
   ), audit as (${auditInsert('revoked')})
   select 1 from revoked`;
+
+// A statement of its own: the one before may have waited for an exchange, whose session it misses.
+const endSessions = statement({})`
+  delete from sessions where user_id = ${p.userId} and oauth_client_id = ${p.clientId}`;
 
 interface Decision {
   readonly authorizationId: string;
@@ -319,6 +325,11 @@ export class AuthorizationStore {
     return row && { ...row, isSpent: row.status !== 'approved' };
   }
 
+  /** First in a transaction that spends a code: what ends access locks the user first, too. */
+  async lockOwner(userId: string): Promise<void> {
+    await lock.run(this.#sql, { userId });
+  }
+
   /** Returns true for one of concurrent requests. */
   async spend(id: string, code: string): Promise<boolean> {
     return spend.matches(this.#sql, { id, ...codeForms(code) });
@@ -357,6 +368,7 @@ export class AuthorizationStore {
     readonly audit: AuditEntry;
   }): Promise<boolean> {
     const isRevoked = await revokeGrant.matches(this.#sql, grant);
+    if (isRevoked) await endSessions.run(this.#sql, { userId: grant.userId, clientId: grant.clientId });
     if (isRevoked) this.#onChange?.(grant.userId);
     return isRevoked;
   }

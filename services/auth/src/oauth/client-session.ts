@@ -54,6 +54,7 @@ export async function startClientSession(
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failure does not spend the code.
   const session = await context.store.transaction(async (within) => {
+    await within.authorizations.lockOwner(user.id);
     if (!(await spend(within))) return undefined;
     const stored = await storeSession({ ...context, store: within }, prepared, metadata);
     if (splitScope(scope).includes('openid')) await within.authorizations.keepAuthentication(sessionId);

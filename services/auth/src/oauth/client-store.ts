@@ -161,6 +161,9 @@ const deleteClient = statement({})`
   ), own as (${touchSettings}), ${endAccess('changed')}, audit as (${auditInsert('changed')})
   select id from changed`;
 
+// A statement of its own: the one before may have waited for an exchange, whose session it misses.
+const endSessions = statement({})`delete from sessions where oauth_client_id = ${p.id}`;
+
 /** The tables of clients of the OAuth server. */
 export class OAuthClientStore {
   readonly #sql: Queryable;
@@ -199,7 +202,8 @@ export class OAuthClientStore {
   /** Returns false if the client has changed, or does not exist any more. */
   async update({ version, ...client }: StoredClient, audit: AuditEntry): Promise<boolean> {
     const { id } = client;
-    return this.#notify(id, await update.matches(this.#sql, { ...toRows(client), id, version, audit }));
+    const isUpdated = await update.matches(this.#sql, { ...toRows(client), id, version, audit });
+    return this.#notify(id, isUpdated, { isEnded: client.disabled });
   }
 
   /** Sets the time until which the stored document of a client is used. */
@@ -217,10 +221,11 @@ export class OAuthClientStore {
 
   /** The row stays. Returns false if there is no such client. */
   async delete(id: string, change: { readonly at: Date; readonly audit: AuditEntry }): Promise<boolean> {
-    return this.#notify(id, await deleteClient.matches(this.#sql, { id, ...change }));
+    return this.#notify(id, await deleteClient.matches(this.#sql, { id, ...change }), { isEnded: true });
   }
 
-  #notify(id: string, isChanged: boolean): boolean {
+  async #notify(id: string, isChanged: boolean, { isEnded = false } = {}): Promise<boolean> {
+    if (isChanged && isEnded) await endSessions.run(this.#sql, { id });
     if (isChanged) this.#onChange?.(id);
     return isChanged;
   }

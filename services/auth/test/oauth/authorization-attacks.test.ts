@@ -1,4 +1,6 @@
 // Requests for access, codes and tokens in the hands of attackers, and at the same time.
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
@@ -229,4 +231,40 @@ t.test('a public client has no secret, and needs the verifier', async (t) => {
   const { client_id } = client;
   t.match(await redeem(server, { client_id }, code, { code_verifier: 'x'.repeat(43) }), invalidGrant);
   t.match(await redeem(server, { client_id }, code, { code_verifier: pkce.verifier }), { status: 200 });
+});
+
+t.test('access that ends while its code is exchanged leaves no session', async (t) => {
+  const { server, client, user, request } = await start(t);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const ends: Readonly<Record<string, () => Promise<{ readonly status: number }>>> = {
+    'by the user': () =>
+      server.call('DELETE', `/user/oauth/grants?client_id=${client.client_id}`, { token: user.accessToken }),
+    'with the client': () =>
+      server.call('DELETE', `/admin/oauth/clients/${client.client_id}`, { token: adminToken() }),
+  };
+  for (const [how, end] of Object.entries(ends)) {
+    const code = await authorize(server, user.accessToken, request);
+    const { replies } = await sql.begin(async (busy) => {
+      // The exchange has spent the code, and waits before it commits.
+      await busy`lock table auth.refresh_tokens in exclusive mode`;
+      const waiting = (wanted: number) =>
+        awaitUntil(
+          async () => {
+            const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
+            return Number(row?.n) >= wanted;
+          },
+          { what: `${wanted} statements that wait` },
+        );
+      const exchange = redeem(server, client, code);
+      await waiting(1);
+      const ended = end();
+      await waiting(2);
+      return { replies: [exchange, ended] };
+    });
+    await Promise.all(replies);
+    const [row] =
+      await sql`select count(*)::int as n from auth.sessions where oauth_client_id = ${client.client_id}`;
+    t.equal(row?.n, 0, how);
+  }
 });
