@@ -105,6 +105,8 @@ const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'POST /oauth/token': () => ({ grant_type: 'client_credentials', ...client }),
   'POST /oauth/revoke': () => ({ token: 'a', ...client }),
   'POST /oauth/introspect': () => ({ token: 'a', ...client }),
+  'POST /oauth/device_authorization': () => client,
+  'POST /oauth/par': () => client,
   'POST /oauth/clients/register': () => ({ redirect_uris: ['https://shop.example.com/back'] }),
   'POST /admin/generate_link': () => ({ type: 'signup', ...credentials }),
   'POST /passkeys/authentication/verify': () => ({ challenge_id: randomUUID(), credential: { id: 'a' } }),
@@ -130,7 +132,9 @@ const queries: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Clients authenticate in the body. */
-const ofClients: ReadonlySet<string> = new Set(['/oauth/token', '/oauth/revoke', '/oauth/introspect']);
+const ofClients: ReadonlySet<string> = new Set(
+  ['token', 'revoke', 'introspect', 'device_authorization', 'par'].map((name) => `/oauth/${name}`),
+);
 
 interface Attempt {
   readonly route: string;
@@ -173,6 +177,7 @@ const withoutDatabase = [
   ...['GET /.well-known/openid-configuration', 'GET /.well-known/oauth-authorization-server'],
   'GET /openapi.json',
   ...['GET /admin/redirect-check', 'GET /callback', 'POST /callback'],
+  ...['POST /oauth/authorize', 'GET /oauth/logout', 'POST /oauth/logout'],
   // It says that a check would be 503.
   'POST /admin/policies/explain',
 ];
