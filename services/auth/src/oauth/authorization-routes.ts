@@ -106,8 +106,11 @@ export const addGrantRoutes: AddRoutes<AuthorizationContext> = (api, context) =>
     const metadata = requestMetadata(request, context);
     const audit = auditEntry(user, 'oauth_grant_revoked', { metadata, traits: { client_id: clientId } });
     const at = new Date(metadata.nowMs);
-    if (!(await store.authorizations.revokeGrant({ userId: user.id, clientId, at, audit })))
-      throw errors.oauth_consent_not_found();
+    const isRevoked = await store.transaction(async ({ authorizations }) => {
+      await authorizations.lockOwner(user.id);
+      return authorizations.revokeGrant({ userId: user.id, clientId, at, audit });
+    });
+    if (!isRevoked) throw errors.oauth_consent_not_found();
     return reply.code(204).send();
   });
 };

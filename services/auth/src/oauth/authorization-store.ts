@@ -228,9 +228,9 @@ const listGrants = statement(grantRow)`
 
 // Codes that were not exchanged yet end, too.
 const revokeGrant = statement({})`
-  with owner as (${lockOwner(p.userId)}), revoked as (
+  with revoked as (
     update oauth_consents set revoked_at = greatest(${p.at}, granted_at)
-    where user_id = (select id from owner) and client_id = ${p.clientId} and revoked_at is null returning id
+    where user_id = ${p.userId} and client_id = ${p.clientId} and revoked_at is null returning id
   ), ended as (
     delete from sessions where user_id = ${p.userId} and oauth_client_id = ${p.clientId} and exists (select 1 from revoked)
   ), withdrawn as (
@@ -238,10 +238,6 @@ const revokeGrant = statement({})`
     where user_id = ${p.userId} and client_id = ${p.clientId} and exists (select 1 from revoked)
   ), audit as (${auditInsert('revoked')})
   select 1 from revoked`;
-
-// A statement of its own: the one before may have waited for an exchange, whose session it misses.
-const endSessions = statement({})`
-  delete from sessions where user_id = ${p.userId} and oauth_client_id = ${p.clientId}`;
 
 interface Decision {
   readonly authorizationId: string;
@@ -325,7 +321,10 @@ export class AuthorizationStore {
     return row && { ...row, isSpent: row.status !== 'approved' };
   }
 
-  /** First in a transaction that spends a code: what ends access locks the user first, too. */
+  /**
+   * First in a transaction that spends a code or revokes a consent: of two, the statements of the
+   * one that waits see what the other has done.
+   */
   async lockOwner(userId: string): Promise<void> {
     await lock.run(this.#sql, { userId });
   }
@@ -368,7 +367,6 @@ export class AuthorizationStore {
     readonly audit: AuditEntry;
   }): Promise<boolean> {
     const isRevoked = await revokeGrant.matches(this.#sql, grant);
-    if (isRevoked) await endSessions.run(this.#sql, { userId: grant.userId, clientId: grant.clientId });
     if (isRevoked) this.#onChange?.(grant.userId);
     return isRevoked;
   }

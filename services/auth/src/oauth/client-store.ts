@@ -118,11 +118,9 @@ const insert = statement({})`
   ), audit as (${auditInsert('created')})
   select id from created`;
 
-/** Ends the sessions and requests of the clients in another part of the `with` clause. */
-function endAccess(part: string) {
-  return fragment`ended as (
-    delete from sessions where oauth_client_id in (select id from ${raw(part)})
-  ), withdrawn as (
+/** Ends the requests of the clients in another part of the `with` clause. Waits for exchanges. */
+function withdrawRequests(part: string) {
+  return fragment`withdrawn as (
     delete from oauth_authorizations where client_id in (select id from ${raw(part)})
   )`;
 }
@@ -137,7 +135,7 @@ const update = statement({})`
     on conflict (client_id) do update set (${ownColumns}) = (${writtenSettings})
   ), stopped as (
     select id from updated where (select w.disabled from (${writtenSettings}) w)
-  ), ${endAccess('stopped')}, audit as (${auditInsert('updated')})
+  ), ${withdrawRequests('stopped')}, audit as (${auditInsert('updated')})
   select id from updated`;
 
 const touchDocument = statement({})`
@@ -158,10 +156,9 @@ const deleteClient = statement({})`
   with changed as (
     update oauth_clients set deleted_at = ${p.at}, updated_at = ${p.at}
     where id = ${p.id} and deleted_at is null returning id
-  ), own as (${touchSettings}), ${endAccess('changed')}, audit as (${auditInsert('changed')})
+  ), own as (${touchSettings}), ${withdrawRequests('changed')}, audit as (${auditInsert('changed')})
   select id from changed`;
 
-// A statement of its own: the one before may have waited for an exchange, whose session it misses.
 const endSessions = statement({})`delete from sessions where oauth_client_id = ${p.id}`;
 
 /** The tables of clients of the OAuth server. */
@@ -202,8 +199,7 @@ export class OAuthClientStore {
   /** Returns false if the client has changed, or does not exist any more. */
   async update({ version, ...client }: StoredClient, audit: AuditEntry): Promise<boolean> {
     const { id } = client;
-    const isUpdated = await update.matches(this.#sql, { ...toRows(client), id, version, audit });
-    return this.#notify(id, isUpdated, { isEnded: client.disabled });
+    return this.#notify(id, await update.matches(this.#sql, { ...toRows(client), id, version, audit }));
   }
 
   /** Sets the time until which the stored document of a client is used. */
@@ -221,11 +217,15 @@ export class OAuthClientStore {
 
   /** The row stays. Returns false if there is no such client. */
   async delete(id: string, change: { readonly at: Date; readonly audit: AuditEntry }): Promise<boolean> {
-    return this.#notify(id, await deleteClient.matches(this.#sql, { id, ...change }), { isEnded: true });
+    return this.#notify(id, await deleteClient.matches(this.#sql, { id, ...change }));
   }
 
-  async #notify(id: string, isChanged: boolean, { isEnded = false } = {}): Promise<boolean> {
-    if (isChanged && isEnded) await endSessions.run(this.#sql, { id });
+  /** Follows a change that ends access, which may have waited for an exchange with a session. */
+  async endSessions(id: string): Promise<void> {
+    await endSessions.run(this.#sql, { id });
+  }
+
+  #notify(id: string, isChanged: boolean): boolean {
     if (isChanged) this.#onChange?.(id);
     return isChanged;
   }

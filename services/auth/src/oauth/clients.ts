@@ -2,6 +2,7 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { AuditAction } from '../audit/actions.ts';
 import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import { describeChanges } from '../audit/changes.ts';
+import type { Transactions } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { hashClientSecret } from '../keys/client-tokens.ts';
 import { parseLimitOverride } from '../limits/limit-override.ts';
@@ -13,7 +14,7 @@ import { applyInput, type ClientInput, newClient, readClientType } from './clien
 import type { OAuthClient, OAuthClientStore, StoredClient } from './client-store.ts';
 
 export type OAuthContext = SessionsContext & {
-  readonly store: {
+  readonly store: Transactions & {
     readonly oauthClients: OAuthClientStore;
     readonly organizations: Pick<OrganizationStore, 'find'>;
   };
@@ -80,7 +81,11 @@ export async function updateClient(
   const client = { ...applyInput(before, input, context.settings), updated_at };
   await checkMore(context, client);
   const audit = clientAudit('oauth_client_updated', client, request, describeUpdate(before, client, changed));
-  if (!(await context.store.oauthClients.update(client, audit))) throw errors.conflict();
+  const isUpdated = await changeAccess(context, id, {
+    change: (clients) => clients.update(client, audit),
+    ends: client.disabled,
+  });
+  if (!isUpdated) throw errors.conflict();
   return client;
 }
 
@@ -95,8 +100,28 @@ export async function deleteClient(
     at: new Date(request.metadata.nowMs),
     audit: clientAudit('oauth_client_deleted', client, request),
   };
-  if (!(await context.store.oauthClients.delete(id, change))) throw errors.oauth_client_not_found();
+  const isDeleted = await changeAccess(context, id, {
+    change: (clients) => clients.delete(id, change),
+    ends: true,
+  });
+  if (!isDeleted) throw errors.oauth_client_not_found();
   return client;
+}
+
+/** Changes a client, and ends its sessions if `ends`. Returns what `change` does. */
+function changeAccess(
+  { store }: OAuthContext,
+  id: string,
+  {
+    change,
+    ends,
+  }: { readonly change: (clients: OAuthClientStore) => Promise<boolean>; readonly ends: boolean },
+): Promise<boolean> {
+  return store.transaction(async ({ oauthClients }) => {
+    const isChanged = await change(oauthClients);
+    if (isChanged && ends) await oauthClients.endSessions(id);
+    return isChanged;
+  });
 }
 
 /**
