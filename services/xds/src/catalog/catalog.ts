@@ -9,7 +9,8 @@ import { type MergeResult, mergeDomain } from './merge.ts';
 import { type Preview, toPreview } from './preview.ts';
 import { type CommonSnapshot, SnapshotBuilder } from './snapshot.ts';
 import type { ConfigObject } from './source.ts';
-import { type CatalogObject, compareAge, isNewer, validateAlone, validateObject } from './validation.ts';
+import { isNewer } from './stored-version.ts';
+import { type CatalogObject, compareAge, validateAlone, validateObject } from './validation.ts';
 import { toValidationResult, type ValidationResult } from './validation-result.ts';
 
 /** The effect of a batch of events. */

@@ -12,6 +12,11 @@ export interface StoredVersion {
   readonly readSpec: () => unknown;
 }
 
+/** Versions from before a restart are older than any other. */
+export function isNewer(stored: StoredVersion, last: Pick<StoredVersion, 'generation'> | undefined): boolean {
+  return last === undefined || stored.generation > last.generation;
+}
+
 /** `status.lastValid` of an object. */
 export interface StoredManifest {
   readonly generation: number;

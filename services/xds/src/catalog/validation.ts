@@ -6,7 +6,7 @@ import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import { type DescriptorSpec, getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import type { ConfigObject } from './source.ts';
-import type { StoredVersion } from './stored-version.ts';
+import { isNewer, type StoredVersion } from './stored-version.ts';
 
 /** An object in the catalog: the manifest is replaced by its last valid version. */
 export interface CatalogObject extends Omit<ConfigObject, 'manifest' | 'stored'> {
@@ -66,11 +66,6 @@ export function* validateObject(
     valid: last,
     problems: [formatProblems(validated.problems), refused, formatProblems(restored.problems)].join('\n'),
   };
-}
-
-/** Versions from before a restart are older than any other. */
-export function isNewer(stored: StoredVersion, last: ValidVersion | undefined): boolean {
-  return last === undefined || stored.generation > last.generation;
 }
 
 /** A newer loader may refuse what an older one accepted. */

@@ -9,7 +9,7 @@ import type { RuleDocument } from '@tollgate/rules/rule-document';
 import type { GuardedCatalog, GuardedEvent, GuardedObject } from '../catalog/deletion-guard.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import type { ConfigObject } from '../catalog/source.ts';
-import type { StoredVersion } from '../catalog/stored-version.ts';
+import { isNewer, type StoredVersion } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { findHostProblems, nameOf } from './host-problems.ts';
@@ -274,10 +274,6 @@ function isSameVersion({ object, valid, problems, heldBack }: KnownPolicy, next:
 }
 
 const specOf = ({ manifest }: ConfigObject): unknown => Reflect.get(Object(manifest), 'spec');
-
-function isNewer(stored: StoredVersion, valid: ValidVersion | undefined): boolean {
-  return valid === undefined || stored.generation > valid.generation;
-}
 
 const toTargeted = ({ object, valid }: KnownPolicy) => ({ object, resource: valid?.resource });
 
