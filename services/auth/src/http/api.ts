@@ -27,6 +27,7 @@ export type AddRoutes<Context> = (api: Api, context: Context) => void;
 
 /** `null` is removed before validation. */
 export const optionalText = Type.Optional(Type.String());
+export const optionalTexts = Type.Optional(Type.Array(Type.String()));
 
 export const optionalFlag = Type.Optional(Type.Boolean());
 

@@ -1,9 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { optionalFlag, optionalText } from '../http/api.ts';
+import { optionalFlag, optionalText, optionalTexts } from '../http/api.ts';
 import { findRedirectUriProblem, isWebUri } from './client-uris.ts';
 import { isScope, splitScope } from './scopes.ts';
-
-const optionalTexts = Type.Optional(Type.Array(Type.String()));
 
 /**
  * Members of clients that are stored as JSON. `scope` has the scopes that the client may ask users

@@ -8,6 +8,7 @@ import {
   optionalFlag,
   optionalObject,
   optionalText,
+  optionalTexts,
   pageQuery,
   parsePage,
   setPageHeaders,
@@ -26,8 +27,6 @@ import {
   toClientJson,
   updateClient,
 } from './clients.ts';
-
-const optionalTexts = Type.Optional(Type.Array(Type.String()));
 
 /** Members of clients that administrators, and clients which register themselves, set. */
 export const registeredMembers = {

@@ -1,7 +1,15 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
-import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
+import {
+  type AddRoutes,
+  body,
+  bodyLimits,
+  optionalFlag,
+  optionalObject,
+  optionalText,
+  optionalTexts,
+} from '../http/api.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { ProvidersContext } from './connections.ts';
@@ -14,7 +22,6 @@ import {
   updateProvider,
 } from './custom-admin.ts';
 
-const optionalTexts = Type.Optional(Type.Array(Type.String()));
 const providerBody = body({
   provider_type: optionalText,
   identifier: optionalText,
