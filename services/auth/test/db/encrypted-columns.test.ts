@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
-import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import type { Test } from 'tap';
@@ -13,6 +12,7 @@ import { ColumnCipher } from '../../src/keys/secrets.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { allowUnreadableRows, testDatabase } from '../helpers/test-database.ts';
+import { awaitWaiting } from '../helpers/waiting-statements.ts';
 
 const email = 'ada@example.com';
 const password = 'correct horse';
@@ -210,11 +210,7 @@ t.test('reencrypt processes all rows and keeps concurrent writes', async (t) => 
   const written = await sql.begin(async (other) => {
     await other`update users set encrypted_password = 'of another password' where id = ${busy?.id}`;
     const running = reencrypt(new Store(pool, { cipher }).encryptedColumns);
-    const waiting = async () => {
-      const [row] = await other`select count(*)::int as n from pg_locks where not granted`;
-      return Number(row?.n) > 0;
-    };
-    await awaitUntil(waiting, { what: 'the update that waits for the row' });
+    await awaitWaiting(other, 1);
     return { running };
   });
   t.equal((await written.running)['password hashes'], 1200);

@@ -1,5 +1,4 @@
 // Requests for access, codes and tokens in the hands of attackers, and at the same time.
-import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
@@ -16,6 +15,7 @@ import {
   requestToken,
   startAuthorization,
 } from '../helpers/oauth-clients.ts';
+import { awaitWaiting } from '../helpers/waiting-statements.ts';
 
 async function start(t: Test, variables: Readonly<Record<string, string>> = {}) {
   const server = await startAuthServer(t, { ...authorizationServer, ...variables });
@@ -248,18 +248,10 @@ t.test('access that ends while its code is exchanged leaves no session', async (
     const { replies } = await sql.begin(async (busy) => {
       // The exchange has spent the code, and waits before it commits.
       await busy`lock table auth.refresh_tokens in exclusive mode`;
-      const waiting = (wanted: number) =>
-        awaitUntil(
-          async () => {
-            const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
-            return Number(row?.n) >= wanted;
-          },
-          { what: `${wanted} statements that wait` },
-        );
       const exchange = redeem(server, client, code);
-      await waiting(1);
+      await awaitWaiting(busy, 1);
       const ended = end();
-      await waiting(2);
+      await awaitWaiting(busy, 2);
       return { replies: [exchange, ended] };
     });
     await Promise.all(replies);

@@ -1,7 +1,7 @@
-import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t from 'tap';
 import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { awaitWaiting } from '../helpers/waiting-statements.ts';
 
 t.test('fifty parallel refreshes of one token return the same successor', async (t) => {
   const server = await startAuthServer(t);
@@ -60,9 +60,7 @@ t.test('a request that took too long does not end the session', async (t) => {
     await busy`lock table auth.refresh_tokens in access exclusive mode`;
     // Its client has given up by then, and has used newer tokens.
     const request = refresh(first);
-    await awaitUntil(async () => (await busy`select from pg_locks where not granted`).length > 0, {
-      what: 'the request to wait',
-    });
+    await awaitWaiting(busy, 1);
     server.clock.advance(10_000);
     return { request };
   });

@@ -1,4 +1,3 @@
-import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
@@ -10,6 +9,7 @@ import {
   startAuthServer,
 } from '../../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../../helpers/mail-server.ts';
+import { awaitWaiting } from '../../helpers/waiting-statements.ts';
 
 const parallel = 20;
 
@@ -153,11 +153,7 @@ t.test('concurrent factor verifications in two sessions do not deadlock', async 
     const answers = await sql.begin(async (busy) => {
       await busy`select 1 from auth.sessions for update`;
       const replies = verifications.map(({ path, ...options }) => server.call('POST', path, options));
-      const waiting = async () => {
-        const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
-        return Number(row?.n) >= 2;
-      };
-      await awaitUntil(waiting, { what: 'two statements that wait' });
+      await awaitWaiting(busy, 2);
       return { replies };
     });
     const tallied = tally(await Promise.all(answers.replies));
@@ -176,18 +172,10 @@ t.test('code presented while the next one is sent is rejected without a deadlock
   const token = codeIn(await smtp.mailTo(email));
   const { resent, shown } = await sql.begin(async (busy) => {
     await busy`select 1 from auth.users for update`;
-    const waiting = (wanted: number) =>
-      awaitUntil(
-        async () => {
-          const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
-          return Number(row?.n) >= wanted;
-        },
-        { what: `${wanted} statements that wait` },
-      );
     const resent = server.call('POST', '/resend', { body: { type: 'signup', email } });
-    await waiting(1);
+    await awaitWaiting(busy, 1);
     const shown = server.call('POST', '/verify', { body: { type: 'signup', email, token } });
-    await waiting(2);
+    await awaitWaiting(busy, 2);
     return { resent: [resent], shown: [shown] };
   });
   t.same(tally(await Promise.all([...resent, ...shown])), { '200 ok': 1, '403 otp_expired': 1 });
