@@ -48,13 +48,9 @@ export interface StoreOptions {
   readonly metrics?: Metrics | undefined;
   /**
    * Called after a commit with the users whose role, metadata, ban or sessions changed, and with
-   * the OAuth clients that changed, all of which ext_authz caches. The database notifies all
-   * replicas as well, but the response to the request may arrive sooner, and not every connection
-   * pooler supports notifications.
-   * Called after a commit with the users whose role, metadata, ban or sessions changed, and the API
-   * keys that changed, which ext_authz caches. The database notifies all replicas as well, but the
-   * response to the request may arrive sooner, and not every connection pooler supports
-   * notifications.
+   * the OAuth clients and API keys that changed, all of which ext_authz caches. The database
+   * notifies all replicas as well, but the response to the request may arrive sooner, and not every
+   * connection pooler supports notifications.
    */
   readonly onIdentityChange?: ((ids: readonly string[]) => void) | undefined;
 }
