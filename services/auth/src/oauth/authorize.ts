@@ -27,9 +27,7 @@ interface AuthorizationStores {
 }
 
 export type AuthorizationContext = FindClientContext & {
-  readonly store: AuthorizationStores & {
-    transaction<T>(work: (store: AuthorizationStores) => Promise<T>): Promise<T>;
-  };
+  readonly store: AuthorizationStores;
 };
 
 /** GoTrue's ids have 32 characters, too. */

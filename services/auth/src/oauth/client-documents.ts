@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import { isAppError } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { networkKey } from '../limits/network-key.ts';
 import { fetchResponse } from '../outbound/fetch.ts';
 import {
   DocumentProblem,
@@ -89,9 +89,8 @@ export class ClientDocuments {
     metadata: RequestMetadata,
   ): Promise<StoredClient> {
     const { limiter } = this.#context;
-    const { clientNetwork = '', nowMs } = metadata;
-    const key = createHash('sha256').update(clientNetwork).digest('base64url');
-    await limiter.enforce('client_document', { key, nowMs });
+    const { clientNetwork, nowMs } = metadata;
+    await limiter.enforce('client_document', { key: networkKey(clientNetwork), nowMs });
     const { text, headers } = await this.#fetch(url);
     const members = this.#read(url, text, known);
     const expiresAt = new Date(nowMs + documentLifetimeMs(headers));

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Settings } from '../config/settings.ts';
-import { errors, OAuthError, RetryLaterError } from '../errors.ts';
+import { errors, OAuthError } from '../errors.ts';
 import { type Api, body, optionalText } from '../http/api.ts';
 import { pageUrl } from '../http/page-url.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { networkKey } from '../limits/network-key.ts';
 import { readResource } from './authorization-request.ts';
 import type { Authorization } from './authorization-store.ts';
 import { type AuthorizationContext, authorizationPage, newAuthorizationId } from './authorize.ts';
@@ -133,12 +133,9 @@ export function isDeviceRequest(
 export async function findDevicePage(
   { settings, store, limiter }: AuthorizationContext,
   typed: string,
-  { clientNetwork = '', nowMs }: RequestMetadata,
+  { clientNetwork, nowMs }: RequestMetadata,
 ): Promise<string> {
-  const key = createHash('sha256').update(clientNetwork).digest('base64url');
-  const attempt = await limiter.take('device_code', key, nowMs);
-  if (!attempt.allowed)
-    throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(attempt.retryAfterMs / 1000));
+  await limiter.enforce('device_code', { key: networkKey(clientNetwork), nowMs });
   const code = typed.toUpperCase().replaceAll(/[^A-Z]/g, '');
   const authorizationId = await store.deviceCodes.findRequest(code, new Date(nowMs));
   if (authorizationId === undefined) throw errors.oauth_authorization_not_found();

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { Millis } from '@tollgate/kit/time';
 import { errors, RetryLaterError } from '../errors.ts';
 import { pkcePrefix } from '../flows/pkce.ts';
 import type { FlowMethod } from '../flows/store.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { networkKey } from '../limits/network-key.ts';
 import { checkGatewayCode, isGatewayCode } from '../messages/phone-codes.ts';
 import { oneTimeTokenHashes } from '../one-time-tokens/hash.ts';
 import type { FoundOneTimeToken } from '../one-time-tokens/store.ts';
@@ -239,11 +239,10 @@ const currentContacts: Readonly<Record<OneTimeTokenType, (user: User) => readonl
 async function limitGuessableLinks(
   { limiter }: VerificationContext,
   token: FoundOneTimeToken | undefined,
-  { clientNetwork = '', nowMs }: RequestMetadata,
+  { clientNetwork, nowMs }: RequestMetadata,
 ): Promise<void> {
   if (token !== undefined && !token.isGuessable) return;
-  const key = createHash('sha256').update(clientNetwork).digest('base64url');
-  const result = await limiter.take('guessable_link', key, nowMs);
+  const result = await limiter.take('guessable_link', networkKey(clientNetwork), nowMs);
   if (token !== undefined && !result.allowed)
     throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(result.retryAfterMs / 1000));
 }
