@@ -517,13 +517,17 @@ t.test('with a missing permission one object of its namespace is retried at a ti
 t.test('writes keep to rate and concurrency', async (t) => {
   let open = 0;
   let most = 0;
+  const threeOpen = Promise.withResolvers<void>();
   const server = await startScriptedServer((response, { body }) => {
     open += 1;
     most = Math.max(most, open);
-    setTimeout(() => {
+    if (open === 3) threeOpen.resolve();
+    const answer = (): void => {
       open -= 1;
       json(JSON.parse(body))(response, noRequest);
-    }, 5);
+    };
+    // The first answers wait, so that a slow machine has as many requests open at once.
+    void threeOpen.promise.then(() => setTimeout(answer, 5));
   });
   t.teardown(() => server.stop());
   const objects = new Map(
