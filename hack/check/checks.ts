@@ -5,6 +5,7 @@ import { findCycles, findStrayTestFolders } from './floors.ts';
 import { findForbiddenTexts } from './forbidden-texts.ts';
 import { findDeadLinks } from './links.ts';
 import { findUnverifiedPackages } from './lock-file.ts';
+import { findOpenApiProblems } from './open-api.ts';
 import { type Check, type Finding, runTool } from './run-checks.ts';
 import { findNumberGaps, findUnusualSizes } from './sizes.ts';
 
@@ -15,6 +16,10 @@ export const checks: readonly Check[] = [
   { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
   { name: 'types (tsc)', run: checkTypes },
   { name: 'lock file complete (npm ci)', run: checkLockFile },
+  {
+    name: 'OpenAPI documents',
+    run: async () => toFinding(await findOpenApiProblems('docs/openapi-auth.json')),
+  },
   { name: 'links in Markdown', run: checkLinks },
   { name: 'forbidden texts', run: checkTexts },
   { name: 'spelling (cspell)', run: checkSpelling },

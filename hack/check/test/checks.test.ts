@@ -4,6 +4,7 @@ import { findStaleFiles } from '../files.ts';
 import { findCycles, findStrayTestFolders } from '../floors.ts';
 import { findForbiddenTexts } from '../forbidden-texts.ts';
 import { findUnverifiedPackages } from '../lock-file.ts';
+import { findOpenApiProblems } from '../open-api.ts';
 import { findFragments } from '../sentences.ts';
 import { findNumberGaps, findUnusualSizes } from '../sizes.ts';
 
@@ -51,6 +52,21 @@ t.test('comments that begin in the middle of a sentence are reported', async (t)
     "const s = 'Of';",
   ])
     t.equal(reported(text), 0, text);
+});
+
+t.test('operations of an OpenAPI document that no client can be generated for are reported', async (t) => {
+  const operation = { summary: 'Reads', tags: ['A'], responses: { 200: { description: 'Success.' } } };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'A', version: '1', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: 'https://a.test' }],
+    tags: [{ name: 'A', description: 'All.' }],
+    paths: { '/a': { get: operation } },
+  };
+  const folder = t.testdir({ 'a.json': JSON.stringify(document) });
+  const problems = await findOpenApiProblems(join(folder, 'a.json'));
+  const rules = problems.map((problem) => /\(([a-z0-9-]+)\)$/i.exec(problem)?.[1]);
+  t.same(rules.sort(), ['operation-4xx-response', 'operation-operationId', 'security-defined']);
 });
 
 t.test('private keys are reported', async (t) => {

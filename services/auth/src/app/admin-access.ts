@@ -26,7 +26,7 @@ export function requiredScope({
     const name = `${one === 'HEAD' ? 'GET' : one} ${path}`;
     const operation = operations[name];
     if (operation?.scope === undefined)
-      throw new Error(`${name} has no scope: add it to operations.ts with forAdmin`);
+      throw new Error(`${name} has no scope: add it to src/app/operations with forAdmin`);
     return operation.scope;
   });
   if (others.some((other) => other !== scope)) throw new Error(`${path} has several scopes in one route`);

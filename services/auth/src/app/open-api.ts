@@ -2,9 +2,10 @@ import swagger from '@fastify/swagger';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
 import type { AddRoutes, Api } from '../http/api.ts';
-import { components } from '../http/open-api-components.ts';
+import { type ComponentName, components } from '../http/open-api-components.ts';
 import type { Context } from './context.ts';
-import { type Operation, operations, type ResponseBody } from './operations.ts';
+import type { ResponseBody } from './operations/operation.ts';
+import { operations, operationTags, type TaggedOperation } from './operations.ts';
 
 /** An OpenAPI document as JSON. */
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
@@ -14,6 +15,8 @@ interface RequestBody {
 }
 
 interface OperationObject {
+  operationId?: string;
+  tags?: readonly string[];
   summary?: string;
   security?: readonly Readonly<Record<string, readonly string[]>>[];
   responses?: unknown;
@@ -31,9 +34,11 @@ export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExte
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: apiExternalUrl }],
+      tags: operationTags,
       components: {
         // Parsed boundary: TypeBox schemas are JSON Schema, as OpenAPI 3.1 requires.
         schemas: components as never,
+        responses: errorResponses,
         securitySchemes: {
           user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token.' },
           admin: {
@@ -62,6 +67,22 @@ export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExte
   });
 }
 
+const refused = 'The request was refused.';
+const failed = 'The server failed to answer. Try again later.';
+const oauthErrors: readonly ComponentName[] = ['OAuthError', 'Error', 'VersionedError'];
+const errors: readonly ComponentName[] = ['Error', 'VersionedError'];
+
+const errorResponses = {
+  Refused: errorResponse(refused, errors),
+  Failed: errorResponse(failed, errors),
+  OAuthRefused: errorResponse(refused, oauthErrors),
+  OAuthFailed: errorResponse(failed, oauthErrors),
+};
+
+function errorResponse(description: string, oneOf: readonly ComponentName[]) {
+  return { description, ...jsonContent({ oneOf: oneOf.map(ref) }) };
+}
+
 /** Requires that all routes have been added. */
 export function openApiDocument(api: Api): OpenApiDocument {
   return { ...api.swagger() };
@@ -72,13 +93,21 @@ const tokenPaths: readonly string[] = ['/token', '/oauth/token', '/oauth/revoke'
 /** They have errors of OAuth 2.0. */
 const oauthPaths: readonly string[] = [...tokenPaths, '/oauth/clients/register'];
 
-function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
+function describe(target: OperationObject, operation: TaggedOperation | undefined, path: string): void {
   if (operation === undefined) return;
-  const { summary, caller, scope, response, bodyType, captcha, status = 200 } = operation;
+  const { id, tag, summary, caller, scope, response, bodyType, captcha, status = 200 } = operation;
+  target.operationId = id;
+  target.tags = [tag];
   target.summary = summary;
-  if (caller !== undefined)
-    target.security = [{ [caller]: [] }, ...(scope === undefined ? [] : [{ adminKey: [scope] }])];
-  target.responses = { [status]: successResponse(status, response), default: errorResponse(path) };
+  target.security = [
+    ...(caller === undefined ? [] : [{ [caller]: [] }]),
+    ...(scope === undefined ? [] : [{ adminKey: [scope] }]),
+  ];
+  target.responses = {
+    [status]: successResponse(status, response),
+    '4XX': { $ref: `#/components/responses/${oauthPaths.includes(path) ? 'OAuthRefused' : 'Refused'}` },
+    '5XX': { $ref: `#/components/responses/${oauthPaths.includes(path) ? 'OAuthFailed' : 'Failed'}` },
+  };
   if (bodyType !== undefined)
     target.requestBody = { content: { [bodyType]: { schema: { type: 'string' } } } };
   if (captcha) target.requestBody = withCaptcha(target.requestBody);
@@ -105,15 +134,6 @@ function successResponse(status: number, response: ResponseBody | undefined) {
       headers: { Location: { schema: { type: 'string', format: 'uri' } } },
     };
   return { description: 'Success.', ...jsonContent(responseSchema(response)) };
-}
-
-function errorResponse(path: string) {
-  const oneOf = [
-    ref('Error'),
-    ref('VersionedError'),
-    ...(oauthPaths.includes(path) ? [ref('OAuthError')] : []),
-  ];
-  return { description: 'Error.', ...jsonContent({ oneOf }) };
 }
 
 function responseSchema(response: ResponseBody): object {

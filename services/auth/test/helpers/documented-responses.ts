@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { type Operation, operations } from '../../src/app/operations.ts';
+import type { Operation } from '../../src/app/operations/operation.ts';
+import { operations } from '../../src/app/operations.ts';
 import { components } from '../../src/http/open-api-components.ts';
 
 interface Received {

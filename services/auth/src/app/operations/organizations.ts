@@ -1,0 +1,155 @@
+import { forUser, type Operations } from './operation.ts';
+
+export const organizationsOperations: Operations = {
+  'GET /organizations': {
+    id: 'listOrganizations',
+    ...forUser,
+    summary: 'List the organizations of the user',
+    response: 'OrganizationList',
+  },
+  'POST /organizations': {
+    id: 'createOrganization',
+    ...forUser,
+    summary: 'Create an organization, whose owner is the user',
+    response: 'Organization',
+    status: 201,
+  },
+  'GET /organizations/{organization_id}': {
+    id: 'getOrganization',
+    ...forUser,
+    summary: 'Get an organization of the user',
+    response: 'Organization',
+  },
+  'PATCH /organizations/{organization_id}': {
+    id: 'updateOrganization',
+    ...forUser,
+    summary: 'Change name and slug of an organization, and the role of users who join by domain',
+    response: 'Organization',
+  },
+  'DELETE /organizations/{organization_id}': {
+    id: 'deleteOrganization',
+    ...forUser,
+    summary: 'Delete an organization',
+    status: 204,
+  },
+  'POST /organizations/{organization_id}/join': {
+    id: 'joinOrganizationByDomain',
+    ...forUser,
+    summary: 'Join an organization that has the domain of the confirmed email of the user',
+    response: 'Organization',
+  },
+  'GET /organizations/{organization_id}/members': {
+    id: 'listMembers',
+    ...forUser,
+    summary: 'List the members of an organization',
+    response: 'MemberList',
+  },
+  'PATCH /organizations/{organization_id}/members/{user_id}': {
+    id: 'updateMember',
+    ...forUser,
+    summary: 'Change the role of a member',
+    response: 'Member',
+  },
+  'DELETE /organizations/{organization_id}/members/{user_id}': {
+    id: 'removeMember',
+    ...forUser,
+    summary: 'Remove a member, or leave with the own id',
+    status: 204,
+  },
+  'GET /organizations/{organization_id}/invitations': {
+    id: 'listInvitations',
+    ...forUser,
+    summary: 'List pending invitations to an organization',
+    response: 'InvitationList',
+  },
+  'POST /organizations/{organization_id}/invitations': {
+    id: 'createInvitation',
+    ...forUser,
+    summary: 'Invite an email address to an organization. Replaces an earlier invitation of the address',
+    response: 'Invitation',
+    status: 201,
+  },
+  'DELETE /organizations/{organization_id}/invitations/{invitation_id}': {
+    id: 'revokeInvitation',
+    ...forUser,
+    summary: 'Revoke an invitation to an organization',
+    status: 204,
+  },
+  'GET /organizations/{organization_id}/domains': {
+    id: 'listDomains',
+    ...forUser,
+    summary: 'List the email domains of an organization',
+    response: 'DomainList',
+  },
+  'POST /organizations/{organization_id}/domains': {
+    id: 'addDomain',
+    ...forUser,
+    summary:
+      'Add an email domain. The organization has it once it is verified by the DNS record of the response',
+    response: 'Domain',
+    status: 201,
+  },
+  'POST /organizations/{organization_id}/domains/{domain}/verify': {
+    id: 'verifyDomain',
+    ...forUser,
+    summary: 'Verify an email domain by its DNS record',
+    response: 'Domain',
+  },
+  'DELETE /organizations/{organization_id}/domains/{domain}': {
+    id: 'removeDomain',
+    ...forUser,
+    summary: 'Remove an email domain from an organization',
+    status: 204,
+  },
+  'GET /organizations/{organization_id}/api-keys': {
+    id: 'listOrganizationApiKeys',
+    ...forUser,
+    summary: 'List the API keys of an organization',
+    response: 'OwnApiKeyList',
+  },
+  'POST /organizations/{organization_id}/api-keys': {
+    id: 'createOrganizationApiKey',
+    ...forUser,
+    summary: 'Create an API key of an organization',
+    response: 'CreatedOwnApiKey',
+    status: 201,
+  },
+  'GET /organizations/{organization_id}/api-keys/{key_id}': {
+    id: 'getOrganizationApiKey',
+    ...forUser,
+    summary: 'Get an API key of an organization',
+    response: 'OwnApiKey',
+  },
+  'PATCH /organizations/{organization_id}/api-keys/{key_id}': {
+    id: 'updateOrganizationApiKey',
+    ...forUser,
+    summary: 'Change an API key of an organization. An empty text or list removes the value',
+    response: 'OwnApiKey',
+  },
+  'DELETE /organizations/{organization_id}/api-keys/{key_id}': {
+    id: 'revokeOrganizationApiKey',
+    ...forUser,
+    summary: 'Revoke an API key of an organization',
+    status: 204,
+  },
+  'POST /organizations/{organization_id}/api-keys/{key_id}/rotate': {
+    id: 'rotateOrganizationApiKey',
+    ...forUser,
+    summary: 'Replace an API key of an organization. The old one is valid for `grace`',
+    response: 'CreatedOwnApiKey',
+    status: 201,
+  },
+  'POST /organizations/join': {
+    id: 'joinOrganization',
+    ...forUser,
+    summary: 'Join an organization with the token of an invitation to the email address of the user',
+    response: 'Organization',
+  },
+  'POST /user/organization': {
+    id: 'chooseOrganization',
+    ...forUser,
+    summary:
+      'Choose the active organization of the session; `null` for none. Returns an access token for it; the refresh token stays valid',
+    response: 'OrganizationToken',
+  },
+};
