@@ -4,6 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { networkKey } from '../limits/network-key.ts';
+import { Slots } from '../limits/slots.ts';
 import { fetchResponse } from '../outbound/fetch.ts';
 import {
   DocumentProblem,
@@ -12,19 +13,29 @@ import {
   isDocumentUrl,
   readDocument,
 } from './client-document.ts';
-import { applyInput, newClient, readClientType } from './client-input.ts';
+import { applyInput, type ClientInput, newClient, readClientType } from './client-input.ts';
 import type { OAuthClient, StoredClient } from './client-store.ts';
 import { anyone, clientAudit, describeUpdate, type OAuthContext } from './clients.ts';
 
 /** The draft recommends 5 KiB; key sets need more. */
 const maxBytes = 16 * 1024;
 const timeoutMs = 5_000;
-/** Fetches at a time. */
-const maxFetches = 32;
+/** Fetches at a time: slow hosts, and networks that name them, must not hold those of others. */
+const maxFetches = { all: 64, network: 4, host: 8 } as const;
 const busyRetrySeconds = 2;
+/** How long a document is used after it has expired, while it cannot be fetched for this reason. */
+const maxStaleMs = 60 * 60_000;
+/** An administrator may change the client while its document is stored. */
+const maxAttempts = 3;
 /** After a failure, a client that is known is not asked again for this time. */
 const cooldownMs = 30_000;
 const maxFailures = 1_000;
+
+interface FetchedDocument {
+  readonly url: string;
+  readonly input: ClientInput;
+  readonly expiresAt: Date;
+}
 
 /**
  * Clients whose `client_id` is the URL of their metadata. The database has the last document of
@@ -35,6 +46,7 @@ const maxFailures = 1_000;
 export class ClientDocuments {
   readonly #context: OAuthContext;
   readonly #loading = new Map<string, Promise<StoredClient>>();
+  readonly #slots = new Slots();
   readonly #failedMs = new RecentlyUsed<number>({ capacity: maxFailures });
 
   constructor(context: OAuthContext) {
@@ -42,8 +54,9 @@ export class ClientDocuments {
   }
 
   /**
-   * The client of a URL, with its current document. With `allowsExpired`, a client that has
-   * authenticated before stays while its host does not answer.
+   * The client of a URL, with its current document; for an hour also with one that has expired, if
+   * too many are fetched. With `allowsExpired`, a client that has authenticated before stays while
+   * its host does not answer.
    *
    * @throws DocumentProblem, AppError `over_request_rate_limit`
    */
@@ -56,12 +69,14 @@ export class ClientDocuments {
     if (!isAllowedHost(url, settings)) throw new DocumentProblem('its host is not allowed');
     const known = await store.oauthClients.find(documentClientId(url));
     const { nowMs } = metadata;
-    if (known !== undefined && (known.document_expires_at?.getTime() ?? 0) > nowMs) return known;
+    const expiredMs = nowMs - (known?.document_expires_at?.getTime() ?? 0);
+    if (known !== undefined && expiredMs < 0) return known;
     const stored = allowsExpired ? known : undefined;
     if (stored !== undefined && nowMs < (this.#failedMs.get(url) ?? 0) + cooldownMs) return stored;
     try {
-      return await this.#loadOnce(url, known, metadata);
+      return await this.#loadOnce(url, metadata);
     } catch (error) {
+      if (known !== undefined && error instanceof RetryLaterError && expiredMs < maxStaleMs) return known;
       if (stored === undefined) throw error;
       this.#failedMs.set(url, nowMs);
       return stored;
@@ -69,33 +84,39 @@ export class ClientDocuments {
   }
 
   /** Concurrent requests share a fetch. */
-  async #loadOnce(
-    url: string,
-    known: StoredClient | undefined,
-    metadata: RequestMetadata,
-  ): Promise<StoredClient> {
+  async #loadOnce(url: string, metadata: RequestMetadata): Promise<StoredClient> {
     const loading = this.#loading.get(url);
     if (loading !== undefined) return loading;
-    if (this.#loading.size >= maxFetches)
-      throw new RetryLaterError(errors.over_request_rate_limit(), busyRetrySeconds);
-    const started = this.#load(url, known, metadata).finally(() => this.#loading.delete(url));
+    const bounds = [
+      { key: 'all', max: maxFetches.all },
+      { key: `network ${metadata.clientNetwork ?? ''}`, max: maxFetches.network },
+      { key: `host ${new URL(url).host}`, max: maxFetches.host },
+    ];
+    const started = this.#slots
+      .run(bounds, () => this.#load(url, metadata))
+      ?.finally(() => this.#loading.delete(url));
+    if (started === undefined) throw new RetryLaterError(errors.over_request_rate_limit(), busyRetrySeconds);
     this.#loading.set(url, started);
     return started;
   }
 
-  async #load(
-    url: string,
-    known: StoredClient | undefined,
-    metadata: RequestMetadata,
-  ): Promise<StoredClient> {
+  async #load(url: string, metadata: RequestMetadata): Promise<StoredClient> {
     const { limiter } = this.#context;
     const { clientNetwork, nowMs } = metadata;
     await limiter.enforce('client_document', { key: networkKey(clientNetwork), nowMs });
     const { text, headers } = await this.#fetch(url);
-    const members = this.#read(url, text, known);
-    const expiresAt = new Date(nowMs + documentLifetimeMs(headers));
-    await this.#save({ ...members, document_expires_at: expiresAt }, known, metadata);
-    const saved = await this.#context.store.oauthClients.find(members.id);
+    const document = {
+      url,
+      input: readDocument(url, text),
+      expiresAt: new Date(nowMs + documentLifetimeMs(headers)),
+    };
+    for (let attempt = 1; attempt <= maxAttempts; attempt++)
+      if (await this.#save(document, metadata)) return this.#findSaved(url);
+    throw errors.conflict();
+  }
+
+  async #findSaved(url: string): Promise<StoredClient> {
+    const saved = await this.#context.store.oauthClients.find(documentClientId(url));
     // An administrator has deleted it: it does not come back.
     if (saved === undefined) throw new DocumentProblem('the client was deleted');
     return saved;
@@ -120,39 +141,44 @@ export class ClientDocuments {
     }
   }
 
-  #read(url: string, text: string, known: StoredClient | undefined): OAuthClient {
-    const { settings, nowMs } = this.#context;
-    const at = new Date(nowMs());
-    const input = readDocument(url, text);
+  #apply(
+    { url, input, expiresAt }: FetchedDocument,
+    known: StoredClient | undefined,
+    { nowMs }: RequestMetadata,
+  ): OAuthClient {
+    const at = new Date(nowMs);
     const created = { id: documentClientId(url), client_secret_hash: '', created_at: at, updated_at: at };
     const before = known ?? { ...newClient, ...created, registration_type: 'dynamic' };
+    const own = { ...readClientType(input), document_url: url, document_expires_at: expiresAt };
     try {
-      return applyInput({ ...before, ...readClientType(input), document_url: url }, input, settings);
+      return applyInput({ ...before, ...own }, input, this.#context.settings);
     } catch (error) {
       if (isAppError(error) && error.code === 'validation_failed') throw new DocumentProblem(error.message);
       throw error;
     }
   }
 
-  /** Another replica may do the same: the result of either stays. */
-  async #save(
-    client: OAuthClient,
-    known: StoredClient | undefined,
-    metadata: RequestMetadata,
-  ): Promise<void> {
+  /**
+   * Returns false if the client has changed at the same time. Another replica may insert it: the
+   * result of either stays.
+   */
+  async #save(document: FetchedDocument, metadata: RequestMetadata): Promise<boolean> {
     const { oauthClients } = this.#context.store;
+    const known = await oauthClients.find(documentClientId(document.url));
+    const client = this.#apply(document, known, metadata);
     const request = { actor: anyone, metadata };
     if (known === undefined) {
       await oauthClients.insert(client, clientAudit('oauth_client_created', client, request));
-      return;
+      return true;
     }
     const traits = describeUpdate(known, client);
-    if (traits.changed.length === 0) await oauthClients.touchDocument(client.id, client.document_expires_at);
-    else {
-      const audit = clientAudit('oauth_client_updated', client, request, traits);
-      const updated = { ...client, version: known.version, updated_at: new Date(metadata.nowMs) };
-      await oauthClients.update(updated, audit);
+    if (traits.changed.length === 0) {
+      await oauthClients.touchDocument(client.id, client.document_expires_at);
+      return true;
     }
+    const audit = clientAudit('oauth_client_updated', client, request, traits);
+    const updated = { ...client, version: known.version, updated_at: new Date(metadata.nowMs) };
+    return oauthClients.update(updated, audit);
   }
 }
 

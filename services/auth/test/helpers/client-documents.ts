@@ -17,6 +17,8 @@ type Published = Readonly<Record<string, unknown>> | string;
 interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Delays the response. */
+  readonly until?: Promise<unknown>;
 }
 
 /** An https server for metadata documents of clients, which this process trusts from then on. */
@@ -25,9 +27,11 @@ export async function startDocumentServer(test: Pick<typeof t, 'teardown'>) {
   setDefaultCACertificates([...getCACertificates('default'), ca.cert]);
   const documents = new Map<string, { readonly text: string; readonly reply: Reply }>();
   const requests: string[] = [];
-  const server = createServer({ cert: certificate.cert, key: certificate.key }, ({ url = '' }, response) => {
+  const tls = { cert: certificate.cert, key: certificate.key };
+  const server = createServer(tls, async ({ url = '' }, response) => {
     requests.push(url);
     const { text = '', reply = { status: 404 } } = documents.get(url) ?? {};
+    await reply.until;
     response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers });
     response.end(text);
   });

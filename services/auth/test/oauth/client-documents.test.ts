@@ -1,4 +1,5 @@
 // Clients whose client_id is the URL of their metadata.
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
@@ -143,10 +144,65 @@ t.test('documents that cannot be used are refused, with the reason', async (t) =
 
 t.test('a network makes the server fetch a limited number of documents', async (t) => {
   const server = start();
-  const ids = Array.from({ length: 30 }, (_, count) => `${documents.base}/${count}`);
-  await Promise.all(ids.map((id) => openAuthorize(server, { client_id: id })));
+  for (let count = 0; count < 30; count++)
+    await openAuthorize(server, { client_id: `${documents.base}/${count}` });
   t.equal((await openAuthorize(server, { client_id: `${documents.base}/one-more` })).status, 429);
   t.equal(documents.requests.length, 30);
+});
+
+t.test('slow hosts hold neither the fetches of other networks nor clients that are known', async (t) => {
+  const server = start();
+  const known = documents.publish('/known.json', {}, { headers: { 'cache-control': 'no-store' } });
+  t.equal((await openAuthorize(server, { client_id: known })).status, 302);
+  server.clock.advance(minuteMs);
+  documents.requests.length = 0;
+  const { promise: until, resolve: release } = Promise.withResolvers<void>();
+  const open = (client_id: string, network: number) => {
+    const query = new URLSearchParams({
+      ...{ client_id, response_type: 'code', redirect_uri: 'https://app.example.org/callback' },
+      ...{ code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' },
+    });
+    const headers = { 'x-forwarded-for': `8.8.${network}.1` };
+    return server.call('GET', `/oauth/authorize?${query}`, { headers });
+  };
+  const slow = Array.from({ length: 9 }, (_, count) => documents.publish(`/slow-${count}`, {}, { until }));
+  const waiting = slow.slice(0, 8).map((id, count) => open(id, count < 4 ? 1 : 2));
+  await awaitUntil(() => documents.requests.length === 8, { what: 'the fetches of two networks' });
+  const refused = await open(slow[8] ?? '', 1);
+  t.match([refused.status, refused.headers.get('retry-after')], [429, '2'], 'the network');
+  t.equal((await open(slow[8] ?? '', 3)).status, 429, 'the host');
+  t.equal((await open(known, 1)).status, 302, 'its document is used meanwhile');
+  const elsewhere = await startDocumentServer(t);
+  t.equal((await open(elsewhere.publish('/client.json', {}), 3)).status, 302, 'another host and network');
+  server.clock.advance(60 * minuteMs);
+  t.equal((await open(known, 1)).status, 429, 'not for ever');
+  release();
+  for (const answer of await Promise.all(waiting)) t.equal(answer.status, 302);
+  t.equal((await open(known, 1)).status, 302);
+});
+
+t.test('a document is stored although an administrator changes its client meanwhile', async (t) => {
+  const server = start();
+  const headers = { 'cache-control': 'no-store' };
+  const id = documents.publish('/contended.json', {}, { headers });
+  await openAuthorize(server, { client_id: id });
+  server.clock.advance(minuteMs);
+  documents.requests.length = 0;
+  const { promise: until, resolve: release } = Promise.withResolvers<void>();
+  const uri = 'https://app.example.org/new';
+  documents.publish('/contended.json', { redirect_uris: [uri] }, { headers, until });
+  const opening = openAuthorize(server, { client_id: id, redirect_uri: uri, scope: 'orders:read' });
+  await awaitUntil(() => documents.requests.length === 1, { what: 'the fetch' });
+  const { client_id: storedId } = await storedClient(server, id);
+  const one = `/admin/oauth/clients/${storedId}`;
+  await server.call('PUT', one, { token: adminToken(), body: { scopes: ['orders:read'] } });
+  release();
+  const opened = await opening;
+  t.equal(opened.status, 302, opened.text);
+  t.match((await server.call('GET', one, { token: adminToken() })).body, {
+    redirect_uris: [uri],
+    scopes: ['orders:read'],
+  });
 });
 
 t.test('settings and administrators decide which clients are accepted', async (t) => {
@@ -215,7 +271,8 @@ t.test('a confidential client signs assertions with a key of its document', asyn
     token_endpoint_auth_method: 'private_key_jwt',
     jwks: { keys: [await exportJWK(publicKey)] },
   });
-  const code = await authorize(server, accessToken, { client_id: id });
+  const user = await signUp(server, { email: 'eve@example.com' });
+  const code = await authorize(server, user.accessToken, { client_id: id });
   t.match(await redeem(server, { client_id: id }, code), { status: 401, body: { error: 'invalid_client' } });
   const seconds = Math.floor(server.clock.nowMs() / 1000);
   const claims = {
