@@ -59,6 +59,7 @@ export const auditActions = {
   oauth_client_updated: { type: 'client', event: 'client.updated' },
   oauth_client_deleted: { type: 'client', event: 'client.deleted' },
   oauth_client_secret_regenerated: { type: 'client', event: 'client.secret_regenerated' },
+  token_exchanged: { type: 'token' },
   oauth_grant_approved: { type: 'token', event: 'oauth_grant.approved' },
   oauth_grant_denied: { type: 'token' },
   oauth_grant_revoked: { type: 'token', event: 'oauth_grant.revoked' },

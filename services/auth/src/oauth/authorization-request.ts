@@ -68,7 +68,8 @@ export function readAccessRequest(
   parameters: URLSearchParams,
 ): RequestedAccess {
   const read = (name: string): string | undefined => readParameter(parameters, name);
-  // RFC 6749 §3.1. Only resources may be repeated, and rows have one.
+  if (parameters.getAll('resource').length > 1) throw severalResources();
+  // RFC 6749 §3.1.
   const names = [...parameters.keys()];
   if (new Set(names).size < names.length) throw invalidRequest('A parameter is included more than once');
   for (const [name, code] of Object.entries(unsupported))
@@ -128,6 +129,11 @@ export function readResource(resource: string | undefined): string | null {
   if (!isUsable)
     throw new OAuthError('invalid_target', 'resource must be an absolute URI without query and fragment');
   return resource;
+}
+
+/** A token has one audience. @see RFC 8707 §2 */
+export function severalResources(): OAuthError {
+  return new OAuthError('invalid_target', 'Only one resource is supported: send a request for each');
 }
 
 /** @throws OAuthError `invalid_request` */

@@ -27,9 +27,8 @@ export const addAuthorizationRoutes: AddRoutes<AuthorizationContext> = (api, con
     requireOAuthServer(context);
     const owner = await authenticateUser(request, context);
     checkOrigin(request, context);
-    const opened = await openAuthorization(context, owner, request.params.authorization_id);
-    const { authorization, client } = opened;
-    requirePlain(authorization);
+    const { authorization_id: id } = request.params;
+    const { authorization, client } = await openAuthorization(context, { owner, id, check: requirePlain });
     const earlier = await continueConsent(
       context,
       { authorization, owner },

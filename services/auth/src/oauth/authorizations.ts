@@ -19,6 +19,12 @@ export interface OpenAuthorization {
   readonly client: OAuthClient;
 }
 
+interface OpenRequest {
+  readonly owner: Owner;
+  readonly id: string;
+  readonly check?: (authorization: Authorization) => void;
+}
+
 /** A signed-in user. */
 type Owner = Pick<Caller, 'user' | 'session'>;
 
@@ -46,13 +52,17 @@ export async function findAuthorization(
   return { authorization, client };
 }
 
-/** A pending request, which is bound to the user who opens it first. @throws AppError as above */
+/**
+ * A pending request, which is bound to the user who opens it first, unless `check` throws.
+ *
+ * @throws AppError as `findAuthorization`
+ */
 export async function openAuthorization(
   context: AuthorizationContext,
-  owner: Owner,
-  id: string,
+  { owner, id, check }: OpenRequest,
 ): Promise<OpenAuthorization> {
   const { authorization, client } = await findAuthorization(context, id);
+  check?.(authorization);
   return { authorization: await bind(context, { authorization, owner }), client };
 }
 
@@ -169,7 +179,9 @@ async function issueCode(
     expiresAt: new Date(metadata.nowMs + flowLifeMs),
   });
   if (!isDecided) throw noLongerPending();
-  return { target: authorization, parameters: { code } };
+  // A device redeems its own code.
+  const isDevice = isDeviceRequest(authorization, context.settings);
+  return { target: authorization, parameters: isDevice ? {} : { code } };
 }
 
 /** Adds scopes to those of a consent, which are replaced if they become too many. */

@@ -40,6 +40,9 @@ export function accessTokenType({ access_token_typ: typ }: ClientMetadata): 'at+
   return typ === profileType ? profileType : 'JWT';
 }
 
+/** Values of the claim `acr`. @see OpenID Connect Core §2 */
+export const acrValues = ['aal1', 'aal2'] as const;
+
 const maxItems = 10;
 const maxTextChars = 255;
 const maxScopeChars = 1024;
@@ -74,7 +77,10 @@ const checks: Readonly<Record<keyof ClientMetadata, Check>> = {
     Number.isInteger(age) && Number(age) >= 0 && Number(age) < 1e9
       ? undefined
       : 'must be a number of seconds',
-  default_acr_values: each(isShort),
+  // Voluntary, as `acr_values` is: a user with a second factor verifies it in any case.
+  default_acr_values: each((level) =>
+    acrValues.some((known) => known === level) ? undefined : `must only contain ${acrValues.join(', ')}`,
+  ),
   require_auth_time: () => undefined,
   software_id: isShort,
   software_version: isShort,

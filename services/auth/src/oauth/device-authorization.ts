@@ -5,7 +5,7 @@ import { type Api, body, optionalText } from '../http/api.ts';
 import { pageUrl } from '../http/page-url.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { networkKey } from '../limits/network-key.ts';
-import { readResource } from './authorization-request.ts';
+import { readResource, severalResources } from './authorization-request.ts';
 import type { Authorization } from './authorization-store.ts';
 import { type AuthorizationContext, authorizationPage, newAuthorizationId } from './authorize.ts';
 import { clientEndpoint, clientMembers, type EndpointContext, readClient } from './client-request.ts';
@@ -47,7 +47,7 @@ export function addDeviceRoute(api: Api, context: EndpointContext): void {
       if (!client.grant_types.includes(deviceGrantType))
         throw new OAuthError('unauthorized_client', `The client may not use the grant ${deviceGrantType}`);
       const resources = request.form?.getAll('resource') ?? [request.body.resource ?? []].flat();
-      if (resources.length > 1) throw new OAuthError('invalid_target', 'There is more than one resource');
+      if (resources.length > 1) throw severalResources();
       const { deviceCode, userCode } = await createRequest(context, {
         client_id: client.id,
         scope: grantUserScopes(request.body.scope, client, settings).join(' '),
@@ -82,7 +82,7 @@ async function createRequest(
     redirect_uri: pageUrl(settings, 'device-done'),
     created_at: new Date(createdMs),
     expires_at: expiresAt,
-    // The code of this request must not be redeemed: no verifier is known.
+    // No verifier is known: the device has its own code.
     code_challenge: random.bytes(deviceCodeBytes).toString('base64url'),
     code_challenge_method: 's256',
     ...{ state: null, nonce: null, prompt: null, max_age: null, response_mode: null, hinted_user_id: null },

@@ -4,6 +4,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { DocumentProblem, isDocumentRedirect } from './client-document.ts';
 import { type ClientDocuments, namesDocument } from './client-documents.ts';
 import type { OAuthClient, StoredClient } from './client-store.ts';
+import { isVisibleAscii } from './client-uris.ts';
 import type { OAuthContext } from './clients.ts';
 
 export type FindClientContext = OAuthContext & { readonly clientDocuments: ClientDocuments };
@@ -59,5 +60,7 @@ export function isClientRedirect(
   { redirect_uris: uris, document_url: url }: OAuthClient,
   uri: string,
 ): boolean {
+  // GoTrue stores other URIs, too.
+  if (!isVisibleAscii(uri)) return false;
   return url === null ? uris.includes(uri) : isDocumentRedirect(uri, uris);
 }

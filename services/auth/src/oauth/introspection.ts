@@ -6,7 +6,7 @@ import { issuerUrl, type JwtClaims, signJwt } from '../keys/jwt.ts';
 import { clientEndpoint, type EndpointContext, presentedTokenBody, readClient } from './client-request.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
-import { findToken, type PresentedToken } from './presented-token.ts';
+import { findActiveToken, type PresentedToken } from './presented-token.ts';
 
 /** @see RFC 9701 §5 https://www.rfc-editor.org/rfc/rfc9701#section-5 */
 const jwtType = 'token-introspection+jwt';
@@ -29,7 +29,7 @@ export function addIntrospectionRoute(api: Api, context: EndpointContext): void 
     if (client.client_type === 'public')
       throw new OAuthError('unauthorized_client', 'A public client may not introspect tokens');
     if (token === '') throw new OAuthError('invalid_request', 'token is required');
-    const found = await findToken(context, { token, clientId: client.id });
+    const found = await findActiveToken(context, { token, clientId: client.id });
     const answer = found !== undefined && mayRead(client, found) ? describe(found) : { active: false };
     if (!wantsJwt(request)) return reply.send(answer);
     const claims = {

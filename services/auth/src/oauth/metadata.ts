@@ -6,6 +6,7 @@ import { jwksMaxAgeSeconds } from '../keys/key-source.ts';
 import { hasHostedPage, promptValues } from './authorization-request.ts';
 import { responseModes } from './authorization-response.ts';
 import { tokenEndpoint } from './client-assertion.ts';
+import { acrValues } from './client-metadata.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import { authMethods } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
@@ -56,7 +57,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       request_parameter_supported: false,
       // Its default is true.
       request_uri_parameter_supported: false,
-      acr_values_supported: ['aal1', 'aal2'],
+      acr_values_supported: acrValues,
       ...(isHosted && {
         end_session_endpoint: `${base}/oauth/logout`,
         prompt_values_supported: promptValues,

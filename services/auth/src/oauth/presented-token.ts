@@ -7,14 +7,32 @@ import type { Session } from '../sessions/store.ts';
 import { isBanned, type User } from '../users/user.ts';
 import type { GrantContext } from './grant.ts';
 
-/** A token that is valid now. */
+/** A token of a session. `isActive`: it can be used now. */
+interface SessionToken {
+  readonly user: User;
+  readonly session: Session;
+  readonly isActive: boolean;
+}
+
 export type PresentedToken =
-  | { readonly kind: 'refresh'; readonly user: User; readonly session: Session }
-  | { readonly kind: 'access'; readonly user: User; readonly session: Session; readonly claims: JwtClaims }
+  | ({ readonly kind: 'refresh' } & SessionToken)
+  | ({ readonly kind: 'access'; readonly claims: JwtClaims } & SessionToken)
   /** A client got it for itself. */
   | { readonly kind: 'client'; readonly claims: JwtClaims };
 
-/** Finds what a token stands for. Refresh tokens of other clients are unknown. */
+/** Finds a token that can be used now. Refresh tokens of other clients are unknown. */
+export async function findActiveToken(
+  context: GrantContext,
+  presented: { readonly token: string; readonly clientId: string },
+): Promise<PresentedToken | undefined> {
+  const found = await findToken(context, presented);
+  return found?.kind === 'client' || found?.isActive === true ? found : undefined;
+}
+
+/**
+ * Finds what a token stands for, also while its session exists and the token cannot be used: a
+ * refresh token that was used before, or a token of a user who is banned.
+ */
 export async function findToken(
   context: GrantContext,
   { token, clientId }: { readonly token: string; readonly clientId: string },
@@ -29,7 +47,8 @@ async function findRefreshToken(
 ): Promise<PresentedToken | undefined> {
   try {
     const { user, session, token } = await findPresentedToken(context, { refreshToken, clientId });
-    return token.revoked || hasEnded(context, user, session) ? undefined : { kind: 'refresh', user, session };
+    const isActive = !token.revoked && !hasEnded(context, user, session);
+    return { kind: 'refresh', user, session, isActive };
   } catch (error) {
     if (isAppError(error) && error.httpStatus < 500) return undefined;
     throw error;
@@ -50,8 +69,9 @@ async function findAccessToken(context: GrantContext, token: string): Promise<Pr
   const { sub, session_id: sessionId } = claims;
   if (typeof sub !== 'string' || typeof sessionId !== 'string') return undefined;
   const found = await store.sessions.findWithUser(sub, sessionId);
-  if (found?.session === undefined || hasEnded(context, found.user, found.session)) return undefined;
-  return { kind: 'access', user: found.user, session: found.session, claims };
+  if (found?.session === undefined) return undefined;
+  const { user, session } = found;
+  return { kind: 'access', user, session, claims, isActive: !hasEnded(context, user, session) };
 }
 
 function hasEnded({ settings, nowMs }: GrantContext, user: User, session: Session): boolean {

@@ -1,10 +1,11 @@
+import { auditEntry } from '../audit/audit-log.ts';
 import { OAuthError } from '../errors.ts';
 import { signAccessToken } from '../sessions/access-token.ts';
 import { accessTokenType } from './client-metadata.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
-import { findToken, type PresentedToken } from './presented-token.ts';
+import { findActiveToken, type PresentedToken } from './presented-token.ts';
 import { grantScopes, splitScope } from './scopes.ts';
 
 /** @see RFC 8693 §3 https://www.rfc-editor.org/rfc/rfc8693#section-3 */
@@ -29,7 +30,7 @@ export async function grantTokenExchange(
 ): Promise<TokenResponse> {
   checkRequest(client, request);
   const { parameter, metadata } = request;
-  const subject = await findToken(context, { token: parameter('subject_token'), clientId: client.id });
+  const subject = await findActiveToken(context, { token: parameter('subject_token'), clientId: client.id });
   // RFC 8693 §2.2.2.
   if (subject?.kind !== 'access' || !mayExchange(client, subject))
     throw new OAuthError('invalid_request', 'subject_token is not a token of a user for this service');
@@ -52,6 +53,9 @@ export async function grantTokenExchange(
     },
     metadata,
   );
+  const traits = { client_id: client.id, audience: granted.resource, ...(scope !== '' && { scope }) };
+  // Before the response: no token without an entry.
+  await context.store.audit.append(auditEntry(user, 'token_exchanged', { metadata, traits }));
   return {
     access_token: token.accessToken,
     issued_token_type: accessTokenUrn,

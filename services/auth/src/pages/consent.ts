@@ -34,7 +34,7 @@ export const consentPage: PageDefinition = {
     const { authorization: asked } = await findAuthorization(context, destination.authorizationId);
     if (mustSignInAgain(asked, owner)) return visit.redirect('sign-in', { again: 'true' });
     // Not before: the page offers to use another account.
-    const { authorization } = await openAuthorization(context, owner, asked.authorization_id);
+    const { authorization } = await openAuthorization(context, { owner, id: asked.authorization_id });
     // Anything but a click on the button is a refusal.
     const decide = fields.action === 'approve' ? approve : deny;
     return leave(visit, await decide(context, { authorization, owner }, metadata));

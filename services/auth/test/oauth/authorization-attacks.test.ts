@@ -72,6 +72,17 @@ t.test('other errors are returned to the client, with state and issuer', async (
     t.equal(redirectParameter(location, 'state'), 'a&b', name);
     t.equal(redirectParameter(location, 'iss'), 'http://localhost:9999', name);
   }
+  const one = new URLSearchParams({ ...request, redirect_uri: applicationUri, response_type: 'code' });
+  for (const [name, error] of [
+    ['resource', 'invalid_target'],
+    ['scope', 'invalid_request'],
+  ] as const) {
+    const { headers } = await server.call(
+      'GET',
+      `/oauth/authorize?${one}&${name}=https://a.example&${name}=https://b.example`,
+    );
+    t.equal(redirectParameter(headers.get('location'), 'error'), error, `${name} twice`);
+  }
 });
 
 t.test('a request belongs to the user who opens it first', async (t) => {
@@ -81,6 +92,8 @@ t.test('a request belongs to the user who opens it first', async (t) => {
   const approve = { token: other.accessToken, body: { action: 'approve' } };
   const unknown = { status: 404, body: { error_code: 'oauth_authorization_not_found' } };
   t.match(await server.call('POST', `${path}/consent`, approve), unknown, 'not opened');
+  const elsewhere = { token: other.accessToken, headers: { origin: 'https://evil.example' } };
+  t.match(await server.call('GET', path, elsewhere), { status: 400 }, 'a page elsewhere does not open it');
   t.match(await server.call('GET', path, { token: user.accessToken }), { status: 200 });
   t.match(await server.call('GET', path, { token: other.accessToken }), unknown);
   t.match(await server.call('POST', `${path}/consent`, approve), unknown);

@@ -102,6 +102,11 @@ const invalid: Readonly<Record<string, readonly [members: object, message: RegEx
   'a relative redirect URI': [{ redirect_uris: ['/callback'] }, /not an absolute URI/],
   'a redirect URI with a fragment': [{ redirect_uris: ['https://a.example/#x'] }, /fragment/],
   'a redirect URI with a comma': [{ redirect_uris: ['https://a.example/?x=1,2'] }, /comma/],
+  'a redirect URI with a control character': [{ redirect_uris: ['com.app:/\u0001'] }, /visible ASCII/],
+  'a redirect URI with another alphabet': [
+    { redirect_uris: ['https://a.example/\u00e9'] },
+    /percent-encoded/,
+  ],
   'a redirect URI with http': [{ redirect_uris: ['http://a.example'] }, /http is only allowed/],
   'a script as redirect URI': [{ redirect_uris: ['javascript:alert(1)'] }, /scheme javascript: is not/],
   'a data URI': [{ redirect_uris: ['data:text/html,x'] }, /comma|scheme data:/],

@@ -46,7 +46,9 @@ const enter = (user_code: string): Promise<Response> =>
 async function decide(userCode: string, action: string): Promise<string> {
   const page = (await enter(userCode)).headers.get('location') ?? '';
   const decided = await browser.submit(page, { action }, { target: 'consent' });
-  const done = await browser.open(new URL(decided.headers.get('location') ?? '', apiUrl).href);
+  const target = new URL(decided.headers.get('location') ?? '', apiUrl);
+  t.notOk(target.searchParams.has('code'), 'the device gets its tokens with its own code');
+  const done = await browser.open(target.href);
   return done.text();
 }
 

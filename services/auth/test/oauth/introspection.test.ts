@@ -97,3 +97,26 @@ t.test('either token ends the session, for its client only', async (t) => {
     t.equal((await send(server, 'revoke', client, tokens[kind])).status, 200, 'again');
   }
 });
+
+t.test('a refresh token that was used, and those of a banned user, end the session', async (t) => {
+  const { server, client, user, tokens } = await start(t);
+  const { client_id, client_secret } = client;
+  const refresh = (refresh_token: string) =>
+    requestToken(server, { grant_type: 'refresh_token', refresh_token, client_id, client_secret });
+  const next = String((await refresh(tokens.refresh)).body.refresh_token);
+  t.equal(await isActive(server, client, tokens.refresh), false, 'it was used');
+  t.equal((await send(server, 'revoke', client, tokens.refresh)).status, 200);
+  t.match(await refresh(next), { status: 400, body: { error: 'invalid_grant' } });
+
+  for (const kind of ['access', 'refresh'] as const) {
+    const code = await authorize(server, user.accessToken, { client_id });
+    const { body } = await redeem(server, client, code);
+    const ban = (ban_duration: string) =>
+      server.call('PUT', `/admin/users/${user.userId}`, { token: adminToken(), body: { ban_duration } });
+    await ban('1h');
+    t.equal(await isActive(server, client, String(body[`${kind}_token`])), false, 'banned');
+    t.equal((await send(server, 'revoke', client, String(body[`${kind}_token`]))).status, 200);
+    await ban('none');
+    t.match(await refresh(String(body.refresh_token)), { body: { error: 'invalid_grant' } }, kind);
+  }
+});

@@ -1,6 +1,7 @@
 // Services exchange the tokens of users for tokens of other services.
 import { decodeProtectedHeader } from 'jose';
 import t from 'tap';
+import { adminToken } from '../helpers/admin.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import {
   applicationUri,
@@ -47,6 +48,11 @@ t.test('a service gets a token of the user for another service, with fewer scope
   t.equal(checked.headers.get('x-auth-scope'), 'stock:read');
   t.match(await server.call('GET', '/user', { token }), { status: 403 }, 'not in the API of the auth server');
   t.match(await server.call('GET', '/oauth/userinfo', { token }), { status: 403 });
+
+  const audit = await server.call('GET', `/admin/audit?action=token_exchanged`, { token: adminToken() });
+  t.match(audit.body, [
+    { payload: { actor_id: userId, traits: { client_id: id, audience: stock, scope: 'stock:read' } } },
+  ]);
 
   const second = await createMachine(server, { ...members, audiences: [stock, shop] });
   const chained = await exchange({ subject_token: token, audience: shop }, second);

@@ -1,5 +1,6 @@
 // OpenID Connect parameters of authorization requests, as the hosted pages follow them.
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify, SignJWT } from 'jose';
+import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
@@ -109,6 +110,8 @@ t.test('prompt, max_age and id_token_hint decide which page the user sees', asyn
 
   // A token of the user says nothing about a sign-in after the request.
   const token = user.accessToken;
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
   for (const parameters of [{ prompt: 'login' }, { max_age: '1' }, { prompt: 'consent' }]) {
     const request = { client_id: client.client_id, scope: 'email', ...parameters };
     const path = `/oauth/authorizations/${await startAuthorization(server, request)}`;
@@ -116,6 +119,9 @@ t.test('prompt, max_age and id_token_hint decide which page the user sees', asyn
     const answer = { status: 400, body: { msg: /The hosted page decides/ } };
     t.match(await server.call('GET', path, { token }), answer);
     t.match(await server.call('POST', `${path}/consent`, { token, body }), answer);
+    const rows = await sql`select from auth.oauth_authorizations
+      where authorization_id = ${path.split('/').at(-1) ?? ''} and user_id is null`;
+    t.equal(rows.length, 1, 'another user may still open the page');
   }
 
   const tokens = await redeem(server, client, parametersOf((await open()).response).code ?? '');

@@ -174,6 +174,7 @@ t.test('the metadata of a client are registered, returned and followed', async (
     { initiate_login_uri: 'http://app.example.org' },
     { tos_uri: 'javascript:x' },
     { default_max_age: -1 },
+    { default_acr_values: ['urn:example:silver'] },
     { contacts: Array(11).fill('x') },
     { software_id: 'x'.repeat(256) },
     { post_logout_redirect_uris: ['http://app.example.org'] },
