@@ -131,8 +131,8 @@ export function documentLifetimeMs(headers: IncomingHttpHeaders): number {
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Whether a URI of visible ASCII is one of the document's. It lists no ports of apps on a device, which get one from
- * the system when they start.
+ * Whether a URI of visible ASCII is one of the document's. It lists no ports of apps on a device,
+ * which get one from the system when they start.
  *
  * @see RFC 8252 §7.3 https://www.rfc-editor.org/rfc/rfc8252#section-7.3
  */

@@ -175,7 +175,7 @@ t.test('slow hosts hold neither the fetches of other networks nor clients that a
   const elsewhere = await startDocumentServer(t);
   t.equal((await open(elsewhere.publish('/client.json', {}), 3)).status, 302, 'another host and network');
   server.clock.advance(60 * minuteMs);
-  t.equal((await open(known, 1)).status, 429, 'not for ever');
+  t.equal((await open(known, 1)).status, 429, 'for an hour only');
   release();
   for (const answer of await Promise.all(waiting)) t.equal(answer.status, 302);
   t.equal((await open(known, 1)).status, 302);
