@@ -84,6 +84,9 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   #routes: TargetResolution['routes'] = new Map();
   /** Namespaces whose resource is to be encoded again. */
   readonly #dirty = new Set<string>();
+  /** Policies, targets or permissions have changed since the last complete run. */
+  #isChanged: boolean = true;
+  #last: PolicyChange | undefined;
 
   constructor({ targets, allowedHosts = () => undefined }: PolicyCatalogOptions = {}) {
     this.#targets = targets;
@@ -117,12 +120,32 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     return this.#policies.has(id) ? 1 : 0;
   }
 
+  /** Targets are others than before, or namespaces may have other hosts. */
+  targetsChanged(): void {
+    this.#isChanged = true;
+  }
+
   /**
-   * Applies events in order. Unchanged policies are not compiled again. After a run that threw, the
-   * same events may be applied again. Runs must not overlap.
+   * Applies events in order. Unchanged policies are not compiled again, and nothing is resolved
+   * again if nothing has changed: each first write of a status is such an event. After a run that
+   * threw, the same events may be applied again. Runs must not overlap; targets may change during
+   * them.
    */
   *apply(events: readonly PolicyEvent[]): Steps<PolicyChange> {
     for (const event of events) yield* this.#applyEvent(event);
+    if (!this.#isChanged && this.#last?.isResolved === true)
+      return { ...this.#last, results: [], deleted: [] };
+    this.#isChanged = false;
+    try {
+      this.#last = yield* this.#resolve();
+      return this.#last;
+    } catch (error) {
+      this.#isChanged = true;
+      throw error;
+    }
+  }
+
+  *#resolve(): Steps<PolicyChange> {
     this.#collectAllowedHosts();
     const policies = [...this.#policies.values()];
     const isResolved = this.#targets?.notSyncedReason() === undefined;
@@ -214,12 +237,15 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   #set(policy: KnownPolicy): void {
     this.#policies.set(policy.id, policy);
     this.#dirty.add(policy.object.namespace);
+    this.#isChanged = true;
   }
 
   #remove(id: string): void {
     const known = this.#policies.get(id);
-    if (known !== undefined) this.#dirty.add(known.object.namespace);
+    if (known === undefined) return;
     this.#policies.delete(id);
+    this.#dirty.add(known.object.namespace);
+    this.#isChanged = true;
   }
 
   *#resolveTargets(policies: readonly KnownPolicy[]): Steps<Omit<TargetResolution, 'routes'>> {

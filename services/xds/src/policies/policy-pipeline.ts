@@ -83,6 +83,8 @@ export class PolicyPipeline {
   #targetsChanged: boolean = false;
   #unread: readonly UnreadFile[] = [];
   #heldBackReason: string | undefined;
+  /** The last change that was published completely. */
+  #published: PolicyChange | undefined;
   /** Nothing is served because the CRD is missing. */
   #isMissing: boolean = false;
   #closed: boolean = false;
@@ -138,6 +140,7 @@ export class PolicyPipeline {
     };
     await this.#deletions?.start();
     const onTargets = () => {
+      this.#catalog.targetsChanged();
       if (!this.#targetsChanged) this.#batches.schedule(debounceMs);
       this.#targetsChanged = true;
     };
@@ -236,8 +239,10 @@ export class PolicyPipeline {
     if (this.#closed || !this.#synced) return;
     // Limits need no routes, and limiters wait for them.
     const isWhole = reason === undefined && change.isResolved;
+    if (isWhole && isSameContent(change, this.#published)) return;
     await this.#rollout.publish(isWhole ? change.access : undefined, change.documents);
     if (this.#closed || !isWhole) return;
+    this.#published = change;
     for (const reporter of this.#options.reporters ?? []) reporter.published?.();
   }
 
@@ -288,3 +293,6 @@ export class PolicyPipeline {
     }
   }
 }
+
+const isSameContent = (one: PolicyChange, other: PolicyChange | undefined): boolean =>
+  one.access === other?.access && one.documents === other.documents;

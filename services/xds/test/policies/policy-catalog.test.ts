@@ -149,6 +149,44 @@ t.test('a resolver of targets finds routes, and problems of policies with target
   t.match(accessOf(apply()), []);
 });
 
+t.test('targets are resolved again after a change only, and after a run that failed', async (t) => {
+  const state = { runs: 0, fails: false };
+  const targets: TargetResolver = {
+    notSyncedReason: () => undefined,
+    findProblems: () => new Map(),
+    *resolve() {
+      yield;
+      state.runs += 1;
+      if (state.fails) throw new Error('out of order');
+      return { routes: new Map(), problems: new Map(), ancestors: new Map() };
+    },
+  };
+  const catalog = new PolicyCatalog({ targets });
+  const object = policy('shop/a', { hosts: ['a.test'] });
+  const put = (...objects: readonly ConfigObject[]) =>
+    runSteps(catalog.apply(objects.map((one) => ({ type: 'changed', object: one }))));
+  const first = put(object);
+  const same = put({ ...object, stored: { generation: 1, readSpec: () => undefined } });
+  t.equal(state.runs, 1, 'not after the write of a status');
+  t.same([same.access, same.documents, same.results], [first.access, first.documents, []]);
+  catalog.targetsChanged();
+  put();
+  put();
+  t.equal(state.runs, 2, 'once after a change of targets');
+  state.fails = true;
+  t.throws(() => put(policy('shop/b', { hosts: ['b.test'] })), /out of order/);
+  state.fails = false;
+  t.match(accessOf(put()), [['shop', { length: 2 }]], 'the change of the run that failed');
+  t.equal(state.runs, 4);
+
+  const run = catalog.apply([{ type: 'changed', object: policy('shop/c', { hosts: ['c.test'] }) }]);
+  run.next();
+  catalog.targetsChanged();
+  runSteps(run);
+  put();
+  t.equal(state.runs, 6, 'a change during a run');
+});
+
 t.test('an invalid policy keeps its last valid version, and without one its hosts are denied', async (t) => {
   const catalog = new PolicyCatalog();
   const replace = (spec: object, generation = 1) =>
