@@ -125,6 +125,7 @@ async function viewAccount(visit: Visit, outcome: Outcome): Promise<View> {
   return {
     title: texts.yourAccount,
     isWide: true,
+    ...(problem && { problem }),
     content: html`${problemSummary(problem)}
 ${problem === undefined && notice(findNotice(visit))}
 <p>${texts.signedInAs} <strong>${user.email || user.phone || user.id}</strong></p>

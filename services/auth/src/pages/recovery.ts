@@ -128,6 +128,7 @@ async function viewPassword(
   if (error !== undefined)
     return {
       title: texts.brokenLink,
+      ...(problem && { problem }),
       content: html`${problemSummary(problem)}
 <p class="after"><a href="${visit.path('recovery')}">${texts.requestLink}</a></p>`,
     };

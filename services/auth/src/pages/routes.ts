@@ -28,7 +28,7 @@ import { endSession, removeIdentity } from './security.ts';
 import { signInPage } from './sign-in.ts';
 import { signUpPage } from './sign-up.ts';
 
-export const pages: readonly PageDefinition[] = [
+const pages: readonly PageDefinition[] = [
   signInPage,
   signUpPage,
   providerPage,
@@ -54,7 +54,7 @@ export const pages: readonly PageDefinition[] = [
 ];
 
 /** Pages of organizations, which the settings enable. */
-export const organizationPages: readonly PageDefinition[] = [
+const organizationPages: readonly PageDefinition[] = [
   invitationPage,
   organizationPage,
   memberRoleForm,
@@ -68,6 +68,12 @@ export const organizationPages: readonly PageDefinition[] = [
   accountForm('organization-create', createOwn),
 ];
 
+/** Pages for users of OAuth clients, which the settings enable. */
+const oauthPages: readonly PageDefinition[] = [consentPage, devicePage, deviceDonePage, logoutPage];
+
+/** All pages, whatever the settings enable. */
+export const allPages: readonly PageDefinition[] = [...pages, ...organizationPages, ...oauthPages];
+
 /** `/pages/…`: the pages for users. */
 export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   addStyleRoute(api, context);
@@ -78,7 +84,7 @@ export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   const shown = [
     ...pages,
     ...(settings.organizationsEnabled ? organizationPages : []),
-    ...(settings.oauthServerEnabled ? [consentPage, devicePage, deviceDonePage, logoutPage] : []),
+    ...(settings.oauthServerEnabled ? oauthPages : []),
   ];
   for (const page of shown) addPage(api, context, page);
 };

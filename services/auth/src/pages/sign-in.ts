@@ -46,6 +46,7 @@ function viewSignIn(
   const providers = providerLinks(visit, 'sign-in');
   return {
     title: texts.signIn,
+    ...(problem && { problem }),
     content: html`${problemSummary(problem)}
 ${problem?.code === 'email_not_confirmed' && html`<p><a href="${visit.path('resend')}">${texts.sendAgain}</a></p>`}
 ${problem === undefined && notice(findNotice(visit))}

@@ -64,6 +64,10 @@ export class Browser {
     return this.#cookies.get(origin) ?? new Map<string, string>();
   }
 
+  setCookie(origin: string, [name, value]: readonly [name: string, value: string]): void {
+    this.#cookies.set(origin, new Map([...this.cookies(origin), [name, value]]));
+  }
+
   /** Sends one request with the cookies of its origin. */
   async open(
     url: string,
