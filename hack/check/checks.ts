@@ -18,7 +18,7 @@ export const checks: readonly Check[] = [
   { name: 'lock file complete (npm ci)', run: checkLockFile },
   {
     name: 'OpenAPI documents',
-    run: async () => toFinding(await findOpenApiProblems('docs/openapi-auth.json')),
+    run: checkOpenApi,
   },
   { name: 'links in Markdown', run: checkLinks },
   { name: 'forbidden texts', run: checkTexts },
@@ -53,6 +53,11 @@ async function checkLockFile(): Promise<Finding> {
     ok: ok && unverified.length === 0,
     output: [...unverified, output, ...advice].join('\n'),
   };
+}
+
+async function checkOpenApi(): Promise<Finding> {
+  const documents = (await repositoryFiles()).filter((path) => /^docs\/openapi-.+\.json$/.test(path));
+  return toFinding((await Promise.all(documents.map(findOpenApiProblems))).flat());
 }
 
 async function checkLinks(): Promise<Finding> {

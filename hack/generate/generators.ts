@@ -4,6 +4,7 @@ import { settingsSpec as authSettings } from '../../services/auth/src/config/set
 import { errors as authErrors } from '../../services/auth/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
+import { counterApiDocument } from '../../services/ratelimit/src/operator-api/open-api.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
 import { renderAdminScopes } from './admin-scopes.ts';
 import { renderCallerAttributes } from './caller-attributes.ts';
@@ -67,6 +68,7 @@ export const generators: readonly Generator[] = [
   },
   ...chartFiles.map(({ path, text }) => formatted(path, text)),
   formatted('docs/openapi-auth.json', renderOpenApi),
+  formatted('docs/openapi-ratelimit.json', async () => JSON.stringify(counterApiDocument())),
   markdownPage('docs/errors.md', () =>
     renderErrorsPage({
       'the rate limit service': ratelimitErrors,

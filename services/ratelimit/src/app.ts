@@ -88,7 +88,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     stop: () => store.close(),
   });
   await addRuleSources(lifecycle, settings, context, { rules, trial });
-  const adminRoutes = counterApi?.connect(lifecycle, { decisions, leases });
+  const counterApiHandlers = counterApi?.connect(lifecycle, { decisions, leases });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -102,8 +102,8 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   addApiServer(lifecycle, settings, context, { decide: decideJson, buffers, ports });
   const decideGrpc = trace(decideCall, shouldRateLimitPath.slice(1));
   await addGrpcServer(lifecycle, settings, context, { decide: decideGrpc, buffers, ports });
-  if (adminRoutes !== undefined) {
-    await addAdminServer(lifecycle, settings, context, { routes: adminRoutes, buffers, ports });
+  if (counterApiHandlers !== undefined) {
+    await addAdminServer(lifecycle, settings, context, { handlers: counterApiHandlers, buffers, ports });
   }
   lifecycle.add(createTermination(context.health, settings.shutdownDelayMs));
   lifecycle.add({

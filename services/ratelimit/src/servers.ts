@@ -11,7 +11,7 @@ import type { Context } from './context.ts';
 import { type Decide, shouldRateLimit, shouldRateLimitPath } from './decision/decide.ts';
 import { createApiServer } from './http/api-server.ts';
 import { createCallTimer, createLoadCounter, createTlsStats } from './metrics/server-stats.ts';
-import type { AdminRoute } from './operator-api/server.ts';
+import type { Handlers } from './operator-api/operations.ts';
 
 /** Ports in use once started; the system chooses those set to 0. */
 export interface Ports {
@@ -141,7 +141,7 @@ export async function addAdminServer(
   lifecycle: Lifecycle,
   settings: Settings,
   { logger, nowMs, stats }: Context,
-  { routes, buffers, ports }: Omit<ServerParts, 'decide'> & { readonly routes: readonly AdminRoute[] },
+  { handlers, buffers, ports }: Omit<ServerParts, 'decide'> & { readonly handlers: Handlers },
 ): Promise<void> {
   const { createAdminServer } = await import('./operator-api/server.ts');
   const { adminHost: host, adminPort: port, adminTlsCert, adminTlsKey, adminTlsClientCacert } = settings;
@@ -153,7 +153,7 @@ export async function addAdminServer(
   const admin = createAdminServer({
     settings,
     logger,
-    routes,
+    handlers,
     tls,
     onHandshakeFailure,
     buffers,

@@ -1,7 +1,7 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Change, CounterChanges } from './changes.ts';
-import type { Caller } from './server.ts';
+import type { Caller } from './operations.ts';
 
 interface AuditContext {
   readonly changes: CounterChanges;

@@ -8,8 +8,8 @@ import { Overrides } from '../decision/overrides.ts';
 import type { CounterStore } from '../stores/counter-store.ts';
 import type { Leases } from '../stores/leases.ts';
 import { CounterChanges } from './changes.ts';
-import { counterRoutes } from './routes.ts';
-import type { AdminRoute } from './server.ts';
+import { counterHandlers } from './handlers.ts';
+import type { Handlers } from './operations.ts';
 
 interface CounterApiParts {
   readonly decisions: DecisionContext;
@@ -42,8 +42,8 @@ export class CounterApi {
     this.#changes = new CounterChanges({ store: shared, overrides: this.overrides, logger });
   }
 
-  /** Adds the exchange with other replicas to the lifecycle, and returns the routes. */
-  connect(lifecycle: Lifecycle, { decisions, leases }: CounterApiParts): readonly AdminRoute[] {
+  /** Adds the exchange with other replicas to the lifecycle, and returns the handlers. */
+  connect(lifecycle: Lifecycle, { decisions, leases }: CounterApiParts): Handlers {
     const changes = this.#changes;
     changes.addCache(leases);
     if (decisions.localCache !== undefined) changes.addCache(decisions.localCache);
@@ -54,7 +54,7 @@ export class CounterApi {
     });
     const { overrides } = this;
     const { logger, nowMs } = this.#context;
-    return counterRoutes({
+    return counterHandlers({
       decisions,
       store: this.#store,
       signingKey: this.#signingKey,

@@ -8,8 +8,8 @@ import { errors } from '../errors.ts';
 import type { CounterStore, SharedStore } from '../stores/counter-store.ts';
 import { makeChange } from './audit.ts';
 import type { CounterChanges } from './changes.ts';
+import type { Caller } from './operations.ts';
 import type { parsePrefix } from './requests.ts';
-import type { Caller } from './server.ts';
 
 /** Parts of the counter API. */
 export interface CounterContext {

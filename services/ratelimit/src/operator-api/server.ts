@@ -13,26 +13,12 @@ import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type HttpReply, type HttpRequest, HttpRouter, jsonReply } from '../http/router.ts';
 import { AdminKeys } from './admin-keys.ts';
-
-/** Who sent a request, for the audit lines. */
-export interface Caller {
-  /** The name of the token, else that in the client certificate, else `token`. */
-  readonly caller: string;
-  readonly address: string | undefined;
-}
-
-export interface AdminRoute {
-  readonly method: string;
-  readonly path: string;
-  /** The right that callers need. */
-  readonly right: AdminRight;
-  readonly run: (request: HttpRequest, caller: Caller) => Promise<HttpReply>;
-}
+import { type Caller, type Handlers, type OperationId, operations } from './operations.ts';
 
 export interface AdminServerOptions extends HttpServerOptions {
   readonly settings: Settings;
   readonly logger: Logger;
-  readonly routes: readonly AdminRoute[];
+  readonly handlers: Handlers;
   /** Absent without TLS. */
   readonly tls: WatchedTls | undefined;
   readonly onHandshakeFailure: () => void;
@@ -49,15 +35,16 @@ const handshakeTimeoutMs = 10_000;
 
 /** The port of the counter API: TLS, authentication, errors as JSON. */
 export function createAdminServer(options: AdminServerOptions): HttpServer {
-  const { logger, routes, buffers, host, port } = options;
+  const { logger, handlers, buffers, host, port } = options;
   const failures = new FailureLog({ logger, message: 'counter API request refused' });
   const authenticate = createAuthenticator(options);
   const router = new HttpRouter({
     bodyLimitBytes,
-    routes: routes.map(({ method, path, right, run }) => ({
+    routes: Object.entries(operations).map(([id, { method, path, right }]) => ({
       path,
       methods: [method],
-      handle: async (request) => run(request, await authenticate(request, right)),
+      // Parsed boundary: entries lose the type of their keys.
+      handle: async (request) => handlers[id as OperationId](request, await authenticate(request, right)),
     })),
     notFound: toErrorReply(errors.path_not_found()),
     onError(error) {

@@ -1,5 +1,8 @@
 import { freePort } from '@tollgate/testkit/tcp';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Test } from 'tap';
+import { counterApiDocument } from '../../src/operator-api/open-api.ts';
+import { operations } from '../../src/operator-api/operations.ts';
 import { type StartAppOptions, type StartedApp, startApp } from './start-app.ts';
 
 export const adminToken = 'a-token-of-the-tests';
@@ -45,14 +48,17 @@ export async function startCounterApi(t: Test, options: StartAppOptions = {}): P
     ...app,
     base,
     async call(path, body, init = {}) {
+      const method = init.method ?? (body === undefined ? 'GET' : 'POST');
       const response = await fetch(base + path, {
-        method: body === undefined ? 'GET' : 'POST',
+        method,
         headers: { authorization: `Bearer ${adminToken}` },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         ...init,
       });
       // Parsed boundary: replies are JSON objects.
-      return { status: response.status, json: (await response.json()) as Json };
+      const json = (await response.json()) as Json;
+      checkDocumented(method, path, { status: response.status, json });
+      return { status: response.status, json };
     },
     async explain(domain, ...entries) {
       const response = await fetch(`http://127.0.0.1:${app.ports.debug}/explain`, {
@@ -80,4 +86,17 @@ export function descriptors(...entries: readonly string[]) {
     const [key = '', value = ''] = entry.split('=');
     return { entries: [{ key, value }] };
   });
+}
+
+const ajv = new Ajv2020({ strict: false, validateFormats: false });
+ajv.addSchema({ $id: 'document', ...counterApiDocument() });
+
+/** @throws Error if a response is not that of the OpenAPI document. */
+function checkDocumented(method: string, path: string, { status, json }: Reply): void {
+  const route = Object.values(operations).find(
+    (operation) => operation.method === method && operation.path === path.split('?')[0],
+  );
+  const schema = status === 200 ? route?.response : 'Error';
+  if (schema !== undefined && !ajv.validate(`document#/components/schemas/${schema}`, json))
+    throw new Error(`the response of ${method} ${path} is not that of the document: ${ajv.errorsText()}`);
 }

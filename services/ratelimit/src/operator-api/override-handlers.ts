@@ -1,13 +1,14 @@
 import { getAlgorithm } from '../algorithms/registry.ts';
 import { windowKeyPrefix } from '../decision/counter-key.ts';
 import { type Limit, withRequests } from '../decision/find-limit.ts';
-import { maxOverrides, type Override, type Overrides, toName, toPublic } from '../decision/overrides.ts';
+import { type Override, type Overrides, toName, toPublic } from '../decision/overrides.ts';
 import { findRequestLimits } from '../decision/peek.ts';
 import type { RateLimitRequest } from '../decision/wire/request.ts';
 import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import { makeChange } from './audit.ts';
 import type { CounterContext } from './counters.ts';
+import { type Caller, type Handlers, operations } from './operations.ts';
 import {
   type Fields,
   parseDescriptorRequest,
@@ -16,7 +17,6 @@ import {
   readText,
   splitBody,
 } from './requests.ts';
-import type { AdminRoute, Caller } from './server.ts';
 
 /** A change that lasts longer belongs into the rules. */
 const maxTtlSeconds = 31 * 24 * 60 * 60;
@@ -24,60 +24,47 @@ const maxTtlSeconds = 31 * 24 * 60 * 60;
 /** Rules have the same bound. */
 const maxRequests = 2 ** 32 - 1;
 
-interface OverrideRoutesContext extends CounterContext {
+interface OverrideContext extends CounterContext {
   readonly overrides: Overrides;
   readonly nowMs: () => number;
 }
 
-export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRoute[] {
+export function overrideHandlers(
+  context: OverrideContext,
+): Handlers<'listOverrides' | 'setOverride' | 'removeOverride'> {
   const { overrides } = context;
-  return [
-    {
-      method: 'GET',
-      path: '/v1/overrides',
-      right: 'read',
-      async run({ url }) {
-        const { domain, limit } = parseListQuery(url, { byDefault: 1_000, max: maxOverrides });
-        const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
-        return jsonReply({ overrides: all.slice(0, limit).map(toPublic) });
-      },
+  return {
+    async listOverrides({ url }) {
+      const { domain, limit } = parseListQuery(url, operations.listOverrides.list);
+      const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
+      return jsonReply({ overrides: all.slice(0, limit).map(toPublic) });
     },
-    {
-      method: 'PUT',
-      path: '/v1/overrides',
-      right: 'write',
-      async run({ body }, caller) {
-        const override = parseOverride(context, body, caller.caller);
-        await makeOverrideChange(context, override, {
-          caller,
-          line: { action: 'override', ...toPublic(override) },
-          make: () => overrides.set(override),
-        });
-        return jsonReply(toPublic(override));
-      },
+    async setOverride({ body }, caller) {
+      const override = parseOverride(context, body, caller.caller);
+      await makeOverrideChange(context, override, {
+        caller,
+        line: { action: 'override', ...toPublic(override) },
+        make: () => overrides.set(override),
+      });
+      return jsonReply(toPublic(override));
     },
-    {
-      method: 'DELETE',
-      path: '/v1/overrides',
-      right: 'write',
-      async run({ body }, caller) {
-        const request = parseDescriptorRequest(body);
-        // The rule may be gone, and with it what it made of the entries.
-        const entries = findLimit(context, request)?.keyEntries ?? request.descriptors[0]?.entries ?? [];
-        const target = { domain: request.domain, entries: entries.map(({ key, value }) => ({ key, value })) };
-        await makeOverrideChange(context, target, {
-          caller,
-          line: { action: 'remove override', ...target },
-          make: () => overrides.remove(target.domain, target.entries),
-        });
-        return jsonReply(target);
-      },
+    async removeOverride({ body }, caller) {
+      const request = parseDescriptorRequest(body);
+      // The rule may be gone, and with it what it made of the entries.
+      const entries = findLimit(context, request)?.keyEntries ?? request.descriptors[0]?.entries ?? [];
+      const target = { domain: request.domain, entries: entries.map(({ key, value }) => ({ key, value })) };
+      await makeOverrideChange(context, target, {
+        caller,
+        line: { action: 'remove override', ...target },
+        make: () => overrides.remove(target.domain, target.entries),
+      });
+      return jsonReply(target);
     },
-  ];
+  };
 }
 
 /** @throws AppError with the reason. */
-function parseOverride(context: OverrideRoutesContext, body: Buffer, setBy: string): Override {
+function parseOverride(context: OverrideContext, body: Buffer, setBy: string): Override {
   const names = ['requestsPerUnit', 'burst', 'ttlSeconds', 'reason'];
   const { rest, fields } = splitBody(body, names);
   const request = parseDescriptorRequest(rest);
@@ -117,7 +104,7 @@ function parseBurst(fields: Fields, { rule }: Limit, requestsPerUnit: number): n
 }
 
 /** The limit of the only descriptor. */
-function findLimit({ decisions }: OverrideRoutesContext, request: RateLimitRequest): Limit | undefined {
+function findLimit({ decisions }: OverrideContext, request: RateLimitRequest): Limit | undefined {
   const [limit] = findRequestLimits(decisions, request);
   return limit?.kind === 'limited' ? limit : undefined;
 }
@@ -130,7 +117,7 @@ interface OverrideChange {
 
 /** Counters that were over one limit may be within the other; only windows are in caches. */
 function makeOverrideChange(
-  context: OverrideRoutesContext,
+  context: OverrideContext,
   { domain, entries }: Pick<Override, 'domain' | 'entries'>,
   { caller, line, make }: OverrideChange,
 ): Promise<void> {

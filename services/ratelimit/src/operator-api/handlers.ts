@@ -1,0 +1,96 @@
+import type { Activity } from '../decision/activity.ts';
+import type { Overrides } from '../decision/overrides.ts';
+import { peekCounters } from '../decision/peek.ts';
+import { errors } from '../errors.ts';
+import { jsonReply } from '../http/router.ts';
+import { resetByPrefix, resetCounters } from './counters.ts';
+import { type Handlers, operations } from './operations.ts';
+import { overrideHandlers } from './override-handlers.ts';
+import {
+  parseListQuery,
+  parseObject,
+  parsePrefix,
+  parseRequest,
+  readNumber,
+  readText,
+  splitBody,
+} from './requests.ts';
+import { maxIdChars } from './reservation-id.ts';
+import { commit, type ReservationContext, reserve } from './reservations.ts';
+
+/** A decision has the same bound: more could overflow a counter. */
+const maxHits = 2 ** 32;
+
+/** Nothing that takes longer needs a reservation. */
+const maxTtlSeconds = 24 * 60 * 60;
+
+export interface HandlersContext extends ReservationContext {
+  readonly overrides: Overrides;
+  readonly nowMs: () => number;
+  /** Activity of all processes that share the port. */
+  readonly activity: Activity;
+}
+
+/** The counter API. @see docs/counter-api.md */
+export function counterHandlers(context: HandlersContext): Handlers {
+  const { activity } = context;
+  return {
+    ...overrideHandlers(context),
+    async peekCounters({ body }) {
+      const request = parseRequest(body);
+      return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });
+    },
+    async resetCounters({ body }, caller) {
+      const fields = parseObject(body);
+      if ('prefix' in fields) {
+        const prefix = parsePrefix(fields);
+        const reset = await resetByPrefix(context, prefix, caller);
+        return jsonReply({ domain: prefix.domain, ...reset });
+      }
+      const request = parseRequest(body);
+      const counters = await resetCounters(context, request, caller);
+      return jsonReply({ domain: request.domain, counters });
+    },
+    async reserveHits({ body }) {
+      const { rest, fields } = splitBody(body, ['hits', 'ttlSeconds']);
+      const request = parseRequest(rest);
+      const reserved = await reserve(context, request, {
+        hits: readNumber(fields, 'hits', { min: 1, max: maxHits }),
+        ttlSeconds: readNumber(fields, 'ttlSeconds', { min: 1, max: maxTtlSeconds, byDefault: 60 }),
+      });
+      if (reserved.ok) return jsonReply({ domain: request.domain, id: reserved.id, until: reserved.until });
+      const { code, message } = errors.over_limit();
+      const { retryAfterSeconds } = reserved;
+      const reply = jsonReply({ code, message, retryAfterSeconds }, 429);
+      return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfterSeconds) } };
+    },
+    async commitReservation({ body }) {
+      const fields = parseObject(body);
+      const hits = readNumber(fields, 'hits', { max: maxHits });
+      return jsonReply(await commit(context, readText(fields, 'id', maxIdChars), hits));
+    },
+    async listTopKeys({ url }) {
+      const { domain, limit } = parseListQuery(url, operations.listTopKeys.list);
+      const { keys, seconds, maxMissedHits } = activity.report();
+      return jsonReply({ seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) });
+    },
+    async listRefusals({ url }) {
+      const { domain, limit } = parseListQuery(url, operations.listRefusals.list);
+      const { refusals } = activity.report();
+      const listed = selectDomain(refusals, domain).slice(0, limit);
+      return jsonReply({
+        refusals: listed.map(({ atMs, ...refusal }) => ({
+          time: new Date(atMs).toISOString(),
+          ...refusal,
+        })),
+      });
+    },
+  };
+}
+
+function selectDomain<T extends { readonly domain: string }>(
+  items: readonly T[],
+  domain: string | undefined,
+): readonly T[] {
+  return domain === undefined ? items : items.filter((item) => item.domain === domain);
+}

@@ -1,0 +1,148 @@
+/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
+type Schema = Readonly<Record<string, unknown>>;
+
+const text = { type: 'string' };
+const flag = { type: 'boolean' };
+const time = { type: 'string', format: 'date-time' };
+const count = { type: 'integer', minimum: 0 };
+const seconds = { type: 'integer', minimum: 0, description: 'Seconds.' };
+
+/** Members are required, except for those named. */
+function object(properties: Record<string, Schema>, { optional = [] as readonly string[] } = {}): Schema {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+function list(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+function ref(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+const entries = list(ref('Entry'));
+const described = { domain: text, descriptors: list(ref('Descriptor')) };
+const ofRule = { requestsPerUnit: count, unit: text };
+
+/** The bodies of requests and responses, by their names in the OpenAPI document. */
+export const schemas = {
+  Entry: object({ key: text, value: text }),
+  Descriptor: {
+    ...object({ entries }),
+    description: 'A RateLimitDescriptor of Envoy in proto3 JSON; `limit` and `hitsAddend` are possible, too.',
+    additionalProperties: true,
+  },
+  RateLimitRequest: {
+    ...object(described),
+    description:
+      'A RateLimitRequest of Envoy in proto3 JSON, with at most 100 descriptors; `hitsAddend` is possible, too.',
+    additionalProperties: true,
+  },
+  OverrideRequest: object(
+    {
+      ...described,
+      requestsPerUnit: count,
+      burst: { ...count, description: 'Of a token bucket.' },
+      ttlSeconds: { type: 'integer', minimum: 1, maximum: 2_678_400 },
+      reason: { type: 'string', minLength: 1, maxLength: 200 },
+    },
+    { optional: ['burst'] },
+  ),
+  ResetRequest: {
+    oneOf: [ref('RateLimitRequest'), ref('PrefixRequest')],
+  },
+  PrefixRequest: object({ domain: text, prefix: list(ref('PrefixEntry')) }),
+  PrefixEntry: {
+    ...object({ key: text, value: text }, { optional: ['value'] }),
+    description: 'Only the last entry may be without a value.',
+  },
+  ReservationRequest: object(
+    {
+      ...described,
+      hits: { type: 'integer', minimum: 1 },
+      ttlSeconds: { type: 'integer', minimum: 1, maximum: 86_400, default: 60 },
+    },
+    { optional: ['ttlSeconds'] },
+  ),
+  CommitRequest: object({ id: text, hits: count }),
+
+  Override: object(
+    {
+      domain: text,
+      entries,
+      requestsPerUnit: count,
+      burst: count,
+      until: time,
+      reason: text,
+      setBy: { ...text, description: 'The caller who set it.' },
+    },
+    { optional: ['burst'] },
+  ),
+  OverrideList: object({ overrides: list(ref('Override')) }),
+  Counted: { ...object({ domain: text, entries }), description: 'The entries of the counter.' },
+  Counter: object(
+    {
+      rule: text,
+      name: text,
+      algorithm: { enum: ['fixed_window', 'sliding_window', 'token_bucket', 'concurrency'] },
+      ...ofRule,
+      burst: count,
+      shadowMode: flag,
+      key: { ...text, description: 'The key in the store.' },
+      count: { type: 'integer' },
+      remaining: count,
+      over: { ...flag, description: 'The hits of the request exceed the limit now.' },
+      resetSeconds: seconds,
+      warning: text,
+      override: ref('Override'),
+    },
+    { optional: ['name', 'burst', 'warning', 'override'] },
+  ),
+  Peek: object({
+    domain: text,
+    descriptors: list(
+      object(
+        { entries, outcome: { enum: ['limited', 'unlimited', 'none'] }, counter: ref('Counter') },
+        { optional: ['counter'] },
+      ),
+    ),
+    wouldBeRefused: flag,
+  }),
+  Reset: {
+    oneOf: [
+      object({ domain: text, counters: list(object({ key: text, count: { type: 'integer' } })) }),
+      object({ domain: text, prefixes: list(text), deleted: count }),
+    ],
+  },
+  Reservation: object({ domain: text, id: text, until: time }),
+  Commit: object({ domain: text, reserved: count, hits: count, over: flag }),
+  TopKeys: object({
+    seconds,
+    maxMissedHits: { ...count, description: 'Each key may have had as many more hits.' },
+    keys: list(object({ domain: text, entries, hits: count })),
+  }),
+  RefusalList: object({
+    refusals: list(
+      object({
+        time,
+        domain: text,
+        entries,
+        rule: text,
+        ...ofRule,
+        hits: count,
+        code: { enum: ['OK', 'OVER_LIMIT'], description: 'The code of the request.' },
+      }),
+    ),
+  }),
+  Error: object(
+    {
+      code: { ...text, description: 'Stable; docs/errors.md lists them.' },
+      message: text,
+      retryAfterSeconds: seconds,
+    },
+    { optional: ['retryAfterSeconds'] },
+  ),
+} as const satisfies Record<string, Schema>;
+
+export type SchemaName = keyof typeof schemas;
