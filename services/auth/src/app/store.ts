@@ -31,6 +31,7 @@ import { OrganizationStore } from '../organizations/store.ts';
 import { PasskeyStore } from '../passkeys/store.ts';
 import { CustomProviderStore } from '../providers/custom-store.ts';
 import { ProviderStore } from '../providers/store.ts';
+import { AuthenticationStore } from '../sessions/authentication-store.ts';
 import { RefreshTokenStore } from '../sessions/refresh-store.ts';
 import { SessionStore } from '../sessions/store.ts';
 import { UserStore } from '../users/store.ts';
@@ -64,6 +65,7 @@ export class Store {
   readonly imports: ImportStore;
   readonly sessions: SessionStore;
   readonly refreshTokens: RefreshTokenStore;
+  readonly authentications: AuthenticationStore;
   readonly factors: FactorStore;
   readonly passkeys: PasskeyStore;
   readonly recoveryCodes: RecoveryCodeStore;
@@ -100,6 +102,7 @@ export class Store {
     this.imports = new ImportStore(sql, cipher);
     this.sessions = new SessionStore(sql, cipher, onChange);
     this.refreshTokens = new RefreshTokenStore(sql, cipher);
+    this.authentications = new AuthenticationStore(sql);
     this.factors = new FactorStore(sql, cipher, onChange);
     this.passkeys = new PasskeyStore(sql);
     this.recoveryCodes = new RecoveryCodeStore(sql, cipher, onChange);

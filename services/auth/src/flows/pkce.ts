@@ -154,12 +154,17 @@ export async function exchangeCode(
     if (!(await context.store.flows.spend(flow.id))) throw errors.flow_state_not_found();
     return reissueSession(context, flow.id, metadata);
   }
-  const signIn = { user, method: flow.authenticationMethod, traits: { provider_type: flow.provider } };
+  const signIn = {
+    ...{ user, method: flow.authenticationMethod, traits: { provider_type: flow.provider } },
+    // The authentication at the provider was noted with this id.
+    sessionId: flow.id,
+  };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failed sign-in does not spend the code.
   return context.store.transaction(async (store) => {
     if (!(await store.flows.spend(flow.id))) throw errors.flow_state_not_found();
     const session = await storeSession({ ...context, store }, prepared, metadata);
+    if (context.settings.oauthServerEnabled) await store.authentications.keep(flow.id);
     return { ...session, ...(flow.providerTokens && { providerTokens: flow.providerTokens }) };
   });
 }

@@ -24,6 +24,14 @@ import {
 
 type ProviderClient = Client<true, 'preserve'>;
 
+/** How recently the user has to have signed in at the provider. */
+export interface SignInFreshness {
+  /** The user has to sign in again. */
+  readonly isAgain: boolean;
+  /** Undefined: whenever it was. */
+  readonly maxAgeSeconds: number | undefined;
+}
+
 /** A sign-in on its way to the provider. */
 export interface SignInRequest {
   readonly state: string;
@@ -34,6 +42,7 @@ export interface SignInRequest {
   readonly scopes: readonly string[];
   /** Parameters that the client gave. */
   readonly parameters: Readonly<Record<string, string>>;
+  readonly freshness?: SignInFreshness | undefined;
 }
 
 /** A token that must be kept until the callback, as OAuth 1.0a requires. */
@@ -65,6 +74,8 @@ export interface PresentedIdToken {
 export interface SignedInUser {
   readonly profile: Profile;
   readonly tokens: ProviderTokens;
+  /** When the user has signed in at the provider; undefined if it does not say so. */
+  readonly authenticatedAt?: Date | undefined;
 }
 
 /** An enabled provider, by OAuth 2.0 or 1.0a. */
@@ -149,6 +160,7 @@ export class OAuth2Connection implements ProviderConnection {
     const parameters = {
       ...authorizationParameters,
       ...Object.fromEntries(given),
+      ...(request.freshness && freshnessParameters(this.#provider, request.freshness)),
       ...(scope.length > 0 && { scope }),
       state: request.state,
       ...(this.#hasIdToken() && { nonce: request.nonce }),
@@ -184,7 +196,12 @@ export class OAuth2Connection implements ProviderConnection {
       },
     );
     const profile = await this.#provider.readProfile(this.#session(client, token, parameters));
-    return { profile, tokens: { accessToken: token.token, refreshToken: token.refreshToken ?? '' } };
+    const { auth_time: seconds } = token.idTokenClaims ?? {};
+    return {
+      profile,
+      tokens: { accessToken: token.token, refreshToken: token.refreshToken ?? '' },
+      ...(typeof seconds === 'number' && { authenticatedAt: new Date(seconds * 1000) }),
+    };
   }
 
   /** @throws OAuthClientError or ProviderError if the ID token is not acceptable */
@@ -272,6 +289,18 @@ export class OAuth2Connection implements ProviderConnection {
     this.#presented = undefined;
     return this.#client;
   }
+}
+
+/** A provider has to return `auth_time` with any `max_age`: a year excludes no session. */
+const anyAgeSeconds = 365 * 24 * 60 * 60;
+
+/** @see OpenID Connect Core §3.1.2.1 https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest */
+function freshnessParameters(
+  { signInAgain = {} }: Provider,
+  { isAgain, maxAgeSeconds }: SignInFreshness,
+): Readonly<Record<string, string>> {
+  if (signInAgain !== 'openid') return isAgain || maxAgeSeconds !== undefined ? signInAgain : {};
+  return { ...(isAgain && { prompt: 'login' }), max_age: String(maxAgeSeconds ?? anyAgeSeconds) };
 }
 
 /** The rules of an issuer with metadata. */

@@ -129,6 +129,7 @@ export function connectCustom(
       gotrueUsesPkce: custom.pkce,
       clientAuth: 'client_secret_post',
       authorizationParameters: custom.authorizationParameters,
+      ...(custom.issuer !== '' && { signInAgain: 'openid' }),
       readProfile: (session) => readProfile(custom, session),
     },
     credentials: {

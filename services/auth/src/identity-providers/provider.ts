@@ -18,6 +18,11 @@ export interface Provider {
   readonly clientAuth?: 'client_secret_basic' | 'client_secret_post';
   /** Further parameters of the authorization request. */
   readonly authorizationParameters?: Readonly<Record<string, string>>;
+  /**
+   * How the provider signs a user in again who has a session there: by `prompt` and `max_age` of
+   * OpenID Connect, or by these parameters. Undefined: it cannot.
+   */
+  readonly signInAgain?: 'openid' | Readonly<Record<string, string>>;
   /** Names under which clients give parameters of the provider. */
   readonly parameterNames?: Readonly<Record<string, string>>;
   /** How the ID token of the token response is validated. Undefined: there is none. */

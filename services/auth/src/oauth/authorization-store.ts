@@ -6,7 +6,7 @@ import { integer, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts
 import { columnNames, fragment, parameters, statement } from '../db/statement.ts';
 import type { ChallengeMethod } from '../flows/pkce.ts';
 import { toStoredForm } from '../keys/secrets.ts';
-import type { AssuranceLevel } from '../sessions/store.ts';
+import { type Authentication, authenticationRow } from '../sessions/authentication-store.ts';
 
 /** Columns of GoTrue. */
 const authorizationRow = {
@@ -31,16 +31,6 @@ const authorizationRow = {
   approved_at: timestamptz.orNull,
   nonce: text.orNull,
 };
-
-/** How a user has authenticated, in our tables. */
-const authenticationRow = {
-  authenticated_at: timestamptz,
-  aal: text.as<AssuranceLevel>(),
-  /** Values of the claim `amr` of access tokens. */
-  methods: text.list,
-};
-
-export type Authentication = RowOf<typeof authenticationRow>;
 
 /** Columns of our table of requests. They are null without parameters of OpenID Connect. */
 const oidcRow = {
@@ -203,14 +193,6 @@ const spendApproved = statement({})`
   update oauth_authorizations set authorization_code = null, status = 'expired'
   where id = ${p.id} and status = 'approved' returning id`;
 
-const keepAuthentication = statement({})`
-  insert into session_authentications (session_id, authenticated_at, aal, methods)
-  select request_id, authenticated_at, aal, methods from oidc_authorizations
-  where request_id = ${p.id} and authenticated_at is not null`;
-
-const findAuthentication = statement(authenticationRow)`
-  select authenticated_at, aal, methods from session_authentications where session_id = ${p.id}`;
-
 const findConsent = statement({ scopes: text, resource_scopes: text })`
   select scopes, case
       when exists (select 1 from oauth_consent_resources where consent_id = c.id) then
@@ -337,16 +319,6 @@ export class AuthorizationStore {
   /** Uses up an approved request without its code. Returns true for one of concurrent requests. */
   async spendApproved(id: string): Promise<boolean> {
     return spendApproved.matches(this.#sql, { id });
-  }
-
-  /** Keeps the authentication of a request for the session that its code is exchanged for. */
-  async keepAuthentication(id: string): Promise<void> {
-    await keepAuthentication.run(this.#sql, { id });
-  }
-
-  /** How the user of a session of a client had authenticated. */
-  async findAuthentication(sessionId: string): Promise<Authentication | undefined> {
-    return findAuthentication.first(this.#sql, { id: sessionId });
   }
 
   /** The consent of a user to a client. Undefined: there is none. */

@@ -2,13 +2,15 @@ import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import { flowLifeMs, makeAuthCode } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { authenticatedAt, needsSecondFactor, requireSecondFactor } from '../sessions/assurance.ts';
+import { needsSecondFactor, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Caller } from '../sessions/authenticate.ts';
+import type { Authentication } from '../sessions/authentication-store.ts';
 import type { AuthorizationResponse } from './authorization-response.ts';
-import type { Authentication, Authorization, Consent } from './authorization-store.ts';
+import type { Authorization, Consent } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { OAuthClient } from './client-store.ts';
 import { isDeviceRequest } from './device-authorization.ts';
+import { findAuthenticatedAt } from './prompts.ts';
 import { splitScope } from './scopes.ts';
 
 /** The column of consents. */
@@ -175,7 +177,7 @@ async function issueCode(
       scopes: extend(earlier.scopes, authorization.scope),
       resource_scopes: extend(earlier.resource_scopes, authorization.scope),
     },
-    authentication: readAuthentication(owner),
+    authentication: await readAuthentication(context, owner),
     expiresAt: new Date(metadata.nowMs + flowLifeMs),
   });
   if (!isDecided) throw noLongerPending();
@@ -190,10 +192,13 @@ function extend(earlier: string, scope: string): string {
   return all.length <= maxConsentChars ? all : scope;
 }
 
-function readAuthentication({ session }: Owner): Authentication | undefined {
+async function readAuthentication(
+  context: AuthorizationContext,
+  { session }: Owner,
+): Promise<Authentication | undefined> {
   if (session === undefined) return undefined;
   const methods = session.methods.map(({ method }) => method);
-  return { authenticated_at: authenticatedAt(session), aal: session.aal, methods };
+  return { authenticated_at: await findAuthenticatedAt(context, session), aal: session.aal, methods };
 }
 
 function decision(

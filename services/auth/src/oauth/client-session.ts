@@ -1,9 +1,10 @@
 import { OAuthError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { Authentication } from '../sessions/authentication-store.ts';
 import { prepareSession, storeSession } from '../sessions/issue.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
-import type { Authentication, Authorization } from './authorization-store.ts';
+import type { Authorization } from './authorization-store.ts';
 import { accessTokenType } from './client-metadata.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
@@ -57,7 +58,7 @@ export async function startClientSession(
     await within.authorizations.lockOwner(user.id);
     if (!(await spend(within))) return undefined;
     const stored = await storeSession({ ...context, store: within }, prepared, metadata);
-    if (splitScope(scope).includes('openid')) await within.authorizations.keepAuthentication(sessionId);
+    if (splitScope(scope).includes('openid')) await within.authentications.keep(sessionId);
     return stored;
   });
   if (session === undefined) return undefined;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '@tollgate/kit/json';
 import { idTokenUse, issuerUrl, type JwsAlgorithm, signJwt, tokenUseClaim } from '../keys/jwt.ts';
+import type { Authentication } from '../sessions/authentication-store.ts';
 import type { User } from '../users/user.ts';
-import type { Authentication } from './authorization-store.ts';
 import type { OAuthClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
 import { clientIdentifier } from './find-client.ts';

@@ -1,4 +1,6 @@
+import type { SignInFreshness } from '../identity-providers/connection.ts';
 import { authenticatedAt } from '../sessions/assurance.ts';
+import type { SessionsContext } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import type { Authorization } from './authorization-store.ts';
@@ -6,7 +8,31 @@ import { splitScope } from './scopes.ts';
 
 interface SignedIn {
   readonly user: Pick<User, 'id'>;
-  readonly session: Pick<Session, 'createdAt' | 'methods'>;
+  readonly authenticatedAt: Date;
+}
+
+/** Value of the claim `amr` of a session that began at an external provider. */
+const providerMethod = 'oauth';
+
+/**
+ * When the user of a session has authenticated last: at the provider, if it had a session of its
+ * own, and the user has not confirmed ours since.
+ */
+export async function findAuthenticatedAt(
+  { store }: SessionsContext,
+  session: Pick<Session, 'id' | 'createdAt' | 'methods'>,
+): Promise<Date> {
+  const { authenticated_at: earlier } =
+    (session.methods[0]?.method === providerMethod && (await store.authentications.find(session.id))) || {};
+  return earlier ?? authenticatedAt(session);
+}
+
+/** The sign-in at a provider that is enough for a request of a client. */
+export function requiredFreshness(authorization: Authorization | undefined): SignInFreshness {
+  return {
+    isAgain: authorization !== undefined && hasPrompt(authorization, 'login'),
+    maxAgeSeconds: authorization?.max_age ?? undefined,
+  };
 }
 
 /** Whether the request has this value of `prompt`. @see OpenID Connect Core §3.1.2.1 */
@@ -20,7 +46,7 @@ export function hasPrompt({ prompt }: Pick<Authorization, 'prompt'>, value: stri
  */
 export function mustSignInAgain(authorization: Authorization, owner: SignedIn): boolean {
   const { max_age: maxAge, created_at: createdAt } = authorization;
-  const authenticatedMs = authenticatedAt(owner.session).getTime();
+  const authenticatedMs = owner.authenticatedAt.getTime();
   if (isOtherUser(authorization, owner)) return true;
   if (hasPrompt(authorization, 'login') && !isAfterRequest(authorization, owner)) return true;
   return maxAge !== null && authenticatedMs < createdAt.getTime() - maxAge * 1000;
@@ -32,6 +58,9 @@ export function isOtherUser({ hinted_user_id: hinted }: Authorization, { user }:
 }
 
 /** Whether the user has authenticated since the request. */
-export function isAfterRequest({ created_at: createdAt }: Authorization, { session }: SignedIn): boolean {
-  return authenticatedAt(session) > createdAt;
+export function isAfterRequest(
+  { created_at: createdAt }: Authorization,
+  { authenticatedAt: at }: SignedIn,
+): boolean {
+  return at > createdAt;
 }

@@ -68,6 +68,6 @@ async function refreshIdToken(
 ): Promise<string | undefined> {
   const scope = granted?.scope ?? '';
   if (!splitScope(scope).includes('openid')) return undefined;
-  const authentication = await context.store.authorizations.findAuthentication(sessionId);
+  const authentication = await context.store.authentications.find(sessionId);
   return makeIdToken(context, { user, client, sessionId, accessToken, scope, authentication });
 }

@@ -13,7 +13,13 @@ import {
 } from '../oauth/authorizations.ts';
 import type { OAuthClient } from '../oauth/client-store.ts';
 import { isDeviceRequest } from '../oauth/device-authorization.ts';
-import { hasPrompt, isAfterRequest, isOtherUser, mustSignInAgain } from '../oauth/prompts.ts';
+import {
+  findAuthenticatedAt,
+  hasPrompt,
+  isAfterRequest,
+  isOtherUser,
+  mustSignInAgain,
+} from '../oauth/prompts.ts';
 import { splitScope } from '../oauth/scopes.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { form, problemSummary } from './forms.ts';
@@ -32,7 +38,8 @@ export const consentPage: PageDefinition = {
     const { context, owner, metadata, destination, form: fields } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
     const { authorization: asked } = await findAuthorization(context, destination.authorizationId);
-    if (mustSignInAgain(asked, owner)) return visit.redirect('sign-in', { again: 'true' });
+    if (mustSignInAgain(asked, await readSignIn(visit, owner)))
+      return visit.redirect('sign-in', { again: 'true' });
     // Not before: the page offers to use another account.
     const { authorization } = await openAuthorization(context, { owner, id: asked.authorization_id });
     // Anything but a click on the button is a refusal.
@@ -46,11 +53,13 @@ async function checkPrompt(visit: Visit): Promise<void> {
   const { context, owner, destination } = visit;
   const { authorization } = await findAuthorization(context, destination.authorizationId);
   const isSilent = hasPrompt(authorization, 'none');
-  const mustSignIn = owner === undefined || mustSignInAgain(authorization, owner);
-  if (mustSignIn) {
+  const signedIn = owner && (await readSignIn(visit, owner));
+  if (owner === undefined || signedIn === undefined || mustSignInAgain(authorization, signedIn)) {
     // Another user has signed in than the client expects.
     const isWrong =
-      owner !== undefined && isOtherUser(authorization, owner) && isAfterRequest(authorization, owner);
+      signedIn !== undefined &&
+      isOtherUser(authorization, signedIn) &&
+      isAfterRequest(authorization, signedIn);
     if (isSilent || isWrong) await leave(visit, await refuse(context, authorization, 'login_required'));
     else if (owner !== undefined) await visit.redirect('sign-in', { again: 'true' });
     return;
@@ -58,6 +67,10 @@ async function checkPrompt(visit: Visit): Promise<void> {
   if (!isSilent) return;
   const error = needsSecondFactor(owner.user, owner.session) ? 'interaction_required' : 'consent_required';
   await leave(visit, (await findEarlier(visit, owner)) ?? (await refuse(context, authorization, error)));
+}
+
+async function readSignIn({ context }: Visit, { user, session }: Owner) {
+  return { user, authenticatedAt: await findAuthenticatedAt(context, session) };
 }
 
 async function continueEarlier(visit: Visit): Promise<FastifyReply | undefined> {

@@ -5,6 +5,7 @@ import { exchangeCode } from '../flows/pkce.ts';
 import type { OAuth1Provider } from '../identity-providers/oauth1.ts';
 import type { Provider } from '../identity-providers/provider.ts';
 import { providers } from '../identity-providers/registry.ts';
+import { requiredFreshness } from '../oauth/prompts.ts';
 import { openBrowserSecret } from '../providers/flow.ts';
 import { checkMayLink } from '../providers/identities.ts';
 import { findConnection } from '../providers/routes.ts';
@@ -77,10 +78,20 @@ async function startAtProvider(visit: Visit): Promise<FastifyReply> {
       parameters: {},
       browserSecret,
       linkingUserId: isLinking ? owner?.user.id : undefined,
+      freshness: isLinking ? undefined : await readFreshness(visit),
     },
     visit.metadata,
   );
   return reply.header('cache-control', 'no-store').redirect(url, 303);
+}
+
+/** A session of the provider must not count as a sign-in that a client has asked for. */
+async function readFreshness({ context, destination: { authorizationId } }: Visit) {
+  const { settings, store } = context;
+  if (!settings.oauthServerEnabled) return undefined;
+  return requiredFreshness(
+    authorizationId === '' ? undefined : await store.authorizations.find(authorizationId),
+  );
 }
 
 const verifierPurpose = 'code verifier';

@@ -3,7 +3,7 @@ import { isUniqueViolation } from '../db/connection.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
 import { type CodeChallenge, makeAuthCode } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { ProviderConnection, SignedInUser } from '../identity-providers/connection.ts';
+import type { ProviderConnection, SignedInUser, SignInFreshness } from '../identity-providers/connection.ts';
 import { ProviderError } from '../identity-providers/provider.ts';
 import { sendLink } from '../messages/links.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
@@ -20,7 +20,7 @@ import {
 } from './account.ts';
 import type { ProvidersContext } from './connections.ts';
 import { type CallbackSecrets, newSignIn, signInLifeMs } from './flow.ts';
-import type { SignInFlow } from './store.ts';
+import type { StartedFlow } from './store.ts';
 
 /** A request to sign in at a provider. */
 export interface StartRequest {
@@ -32,6 +32,7 @@ export interface StartRequest {
   readonly parameters: Readonly<Record<string, string>>;
   /** The user who links an identity. */
   readonly linkingUserId?: string | undefined;
+  readonly freshness?: SignInFreshness | undefined;
 }
 
 /**
@@ -46,7 +47,7 @@ export async function startSignIn(
   request: StartRequest & { readonly browserSecret: string },
   metadata: RequestMetadata,
 ): Promise<string> {
-  const { inviteToken, scopes, parameters, browserSecret } = request;
+  const { inviteToken, scopes, parameters, browserSecret, freshness } = request;
   if (inviteToken !== '' && (await findInvite(context, inviteToken, metadata)) === undefined)
     throw errors.user_not_found({ message: 'User identified by token not found' });
   const { random, settings } = context;
@@ -54,7 +55,7 @@ export async function startSignIn(
   const usesPkce = !settings.dbSharedWithGotrue || connection.gotrueUsesPkce;
   const codeVerifier = usesPkce ? own.codeVerifier : undefined;
   const { url, requestToken = { token: '', secret: '' } } = await connection
-    .start({ state, codeVerifier, nonce, scopes, parameters })
+    .start({ state, codeVerifier, nonce, scopes, parameters, freshness })
     .catch((cause: unknown) => {
       context.metrics.providerSignIns.inc({ provider: connection.name, result: 'failed' });
       throw errors.unexpected_failure({ message: 'Unable to reach the external provider', cause });
@@ -85,7 +86,7 @@ export async function takeFlow(
   { store }: ProvidersContext,
   id: string,
   { nowMs }: RequestMetadata,
-): Promise<SignInFlow> {
+): Promise<StartedFlow> {
   const flow = await store.providers.take(id);
   if (flow === undefined && (await store.providers.isSpent(id))) throw errors.flow_state_already_used();
   if (flow === undefined || flow.createdAt.getTime() + signInLifeMs <= nowMs) throw errors.bad_oauth_state();
@@ -108,7 +109,7 @@ export async function finishSignIn(
   context: ProvidersContext,
   connection: ProviderConnection,
   callback: {
-    readonly flow: SignInFlow;
+    readonly flow: StartedFlow;
     readonly secrets: CallbackSecrets;
     readonly parameters: URLSearchParams;
   },
@@ -182,7 +183,7 @@ async function issue(
     flow,
     signedIn,
     owner: { user },
-  }: { readonly flow: SignInFlow; readonly signedIn: SignedInUser; readonly owner: IdentityOwner },
+  }: { readonly flow: StartedFlow; readonly signedIn: SignedInUser; readonly owner: IdentityOwner },
   metadata: RequestMetadata,
 ): Promise<SignInResult> {
   const { challenge, provider } = flow;
@@ -192,12 +193,35 @@ async function issue(
     return { kind: 'session', session: { ...session, providerTokens: signedIn.tokens } };
   }
   const code = makeAuthCode(context);
+  const at = new Date(metadata.nowMs);
+  const earlier = earlierSignIn(context, flow, signedIn);
+  if (earlier !== undefined)
+    await context.store.authentications.note(
+      flow.id,
+      { authenticated_at: earlier, aal: 'aal1', methods: ['oauth'] },
+      at,
+    );
   await context.store.providers.issueCode({
     ...challenge,
-    ...{ id: flow.id, code, userId: user.id, provider, tokens: signedIn.tokens },
-    at: new Date(metadata.nowMs),
+    ...{ id: flow.id, code, userId: user.id, provider, tokens: signedIn.tokens, at },
   });
   return { kind: 'code', code };
+}
+
+/** Clocks differ. */
+const clockToleranceMs = 60_000;
+
+/**
+ * When the user has signed in at the provider, if that was before this sign-in started: clients of
+ * the OAuth server may need a later one.
+ */
+function earlierSignIn(
+  { settings }: ProvidersContext,
+  flow: StartedFlow,
+  { authenticatedAt: at }: SignedInUser,
+): Date | undefined {
+  if (at === undefined || !settings.oauthServerEnabled) return undefined;
+  return at.getTime() < flow.createdAt.getTime() - clockToleranceMs ? at : undefined;
 }
 
 /**
@@ -207,7 +231,7 @@ async function issue(
  */
 export async function refuseUnconfirmed(
   context: ProvidersContext,
-  { flow, user }: { readonly flow: Pick<SignInFlow, 'provider' | 'redirectTo'>; readonly user: User },
+  { flow, user }: { readonly flow: Pick<StartedFlow, 'provider' | 'redirectTo'>; readonly user: User },
   metadata: RequestMetadata,
 ): Promise<never> {
   const { provider, redirectTo } = flow;

@@ -35,6 +35,9 @@ export interface SignInFlow {
   readonly codeVerifier?: string | undefined;
 }
 
+/** A sign-in whose callback has arrived. */
+export type StartedFlow = SignInFlow & { readonly createdAt: Date };
+
 /** A user who may own an identity. */
 interface Candidate {
   readonly user: User;
@@ -301,7 +304,7 @@ async function runCandidates(
   return keys.map((_, index) => byPosition.get(index + 1) ?? []);
 }
 
-function toFlow(r: RowOf<typeof flowRow>): SignInFlow & { readonly createdAt: Date } {
+function toFlow(r: RowOf<typeof flowRow>): StartedFlow {
   const { code_challenge: challenge, code_challenge_method: method } = r;
   return {
     id: r.id,

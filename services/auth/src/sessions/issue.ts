@@ -10,6 +10,7 @@ import type { PasswordWeakness } from '../passwords/passwords.ts';
 import type { UsersContext } from '../users/save-user.ts';
 import type { User } from '../users/user.ts';
 import { type AccessToken, type ClaimedSession, signAccessToken } from './access-token.ts';
+import type { AuthenticationStore } from './authentication-store.ts';
 import type { ReuseCause } from './refresh.ts';
 import type { RefreshTokenStore } from './refresh-store.ts';
 import { makeCounterToken, makeHmacKey, makeRefreshToken } from './refresh-token.ts';
@@ -17,7 +18,11 @@ import type { SessionClient, SessionStore } from './store.ts';
 
 export type SessionsContext = UsersContext &
   HooksContext & {
-    readonly store: { readonly sessions: SessionStore; readonly refreshTokens: RefreshTokenStore };
+    readonly store: {
+      readonly sessions: SessionStore;
+      readonly refreshTokens: RefreshTokenStore;
+      readonly authentications: AuthenticationStore;
+    };
     readonly limiter: Limiter;
     readonly keys: SigningKeys;
     /** Verified access tokens. */

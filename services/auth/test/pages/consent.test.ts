@@ -1,4 +1,5 @@
 // Hosted pages ask users whether an OAuth client may have access, without scripts.
+import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
@@ -12,12 +13,14 @@ import {
   redeem,
   redirectParameter,
 } from '../helpers/oauth-clients.ts';
+import { startProviderServer } from '../helpers/provider-server.ts';
+import { googleClaims } from '../helpers/provider-sign-in.ts';
 
 const apiUrl = 'http://localhost:9999';
 const ada = { identifier: 'ada@example.com', password: 'correct horse' };
 
-async function start(t: Test) {
-  const server = await startAuthServer(t, { ...oauthServer, PAGES_ENABLED: 'true' });
+async function start(t: Test, variables: Readonly<Record<string, string>> = {}) {
+  const server = await startAuthServer(t, { ...oauthServer, PAGES_ENABLED: 'true', ...variables });
   await signUp(server);
   return { server, client: await createApplication(server), browser: new Browser({ [apiUrl]: server.url }) };
 }
@@ -164,4 +167,42 @@ t.test('the page has the language of the browser', async (t) => {
   const page = await ask(server, client.client_id);
   for (const [language, { consentTitle: title }] of Object.entries(pageLanguages))
     t.match(await (await browser.open(page, undefined, { 'accept-language': language })).text(), title);
+});
+
+t.test('a session of a provider is no sign-in that a client has asked for', async (t) => {
+  const vendors = await startProviderServer(t);
+  const bank = { issuer: vendors.url('bank'), client_id: 'app', client_secret: 'secret' };
+  const { server, client, browser } = await start(t, {
+    EXTERNAL_CUSTOM_PROVIDERS: JSON.stringify({ bank }),
+  });
+  const seconds = Math.floor(server.clock.nowMs() / 1000);
+  const request = (parameters: Readonly<Record<string, string>>) =>
+    ask(server, client.client_id, 'openid', parameters);
+  /** Signs in at the provider, where the user has signed in this long ago. */
+  const signIn = async (page: string, agoSeconds: number) => {
+    vendors.set('bank', { claims: { ...googleClaims, auth_time: seconds - agoSeconds } });
+    server.clock.advance(1_000);
+    const start = page.replace('/consent?', '/provider?provider=custom:bank&');
+    await browser.visit(start, `${apiUrl}/pages/consent`);
+    const sent = vendors.requests('bank').filter(({ path }) => path === '/authorize');
+    return Object.fromEntries(sent.at(-1)?.query ?? []);
+  };
+  const mustSignIn = async (page: string) => target(await browser.open(page)).includes('/sign-in?again=true');
+  const approve = async (page: string) => {
+    const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
+    const { body } = await redeem(server, client, redirectParameter(callback, 'code'));
+    return decodeJwt(String(body.id_token));
+  };
+
+  const login = await request({ prompt: 'login' });
+  t.match(await signIn(login, 3_600), { prompt: 'login', max_age: '31536000' });
+  t.ok(await mustSignIn(login), 'the provider has not asked the user');
+  await signIn(login, 0);
+  t.match(await approve(login), { auth_time: seconds + 2 });
+
+  const recent = await request({ max_age: '7200', prompt: 'consent' });
+  const { prompt, max_age: maxAge } = await signIn(recent, 3_600);
+  t.same([prompt, maxAge], [undefined, '7200']);
+  t.match(await approve(recent), { auth_time: seconds - 3_600 });
+  t.ok(await mustSignIn(await request({ max_age: '60' })), 'our session is younger');
 });

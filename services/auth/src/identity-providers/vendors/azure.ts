@@ -20,6 +20,7 @@ export const azure: Provider = {
   },
   scopes: ['openid'],
   pkce: true,
+  signInAgain: 'openid',
   idToken: {
     keys: (baseUrl) => `${withoutSlash(baseUrl) || defaultUrl}/discovery/v2.0/keys`,
     issuers: (claims, baseUrl) => acceptedIssuers(withoutSlash(baseUrl) || defaultUrl, toText(claims.tid)),

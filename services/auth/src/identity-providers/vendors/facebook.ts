@@ -11,6 +11,7 @@ export const facebook: Provider = {
     token: `${graph}/oauth/access_token`,
   },
   scopes: ['email'],
+  signInAgain: { auth_type: 'reauthenticate' },
   // Limited Login of iOS. @see
   // https://developers.facebook.com/docs/facebook-login/limited-login/token/validating
   idTokenGrant: {

@@ -8,6 +8,7 @@ export const kakao: Provider = {
     token: 'https://kauth.kakao.com/oauth/token',
   },
   scopes: ['account_email', 'profile_image', 'profile_nickname'],
+  signInAgain: { prompt: 'login' },
   idTokenGrant: {
     keys: (baseUrl) => rebase('https://kauth.kakao.com/.well-known/jwks.json', baseUrl),
     issuers: (_claims, baseUrl) => [baseUrl === '' ? 'https://kauth.kakao.com' : baseUrl],

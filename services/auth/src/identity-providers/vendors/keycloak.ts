@@ -14,6 +14,7 @@ export const keycloak: Provider = {
   // The user info endpoint requires `openid`.
   scopes: ['openid', 'profile', 'email'],
   pkce: true,
+  signInAgain: 'openid',
   idTokenGrant: {
     keys: (baseUrl) => `${withoutSlash(baseUrl)}/protocol/openid-connect/certs`,
     issuers: (_claims, baseUrl) => [withoutSlash(baseUrl)],
