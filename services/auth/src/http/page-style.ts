@@ -98,12 +98,12 @@ button:hover, .button:hover { filter: brightness(.93) }
 .summary { border-color: var(--bad) }
 .summary p, .notice p { margin: 0 }
 .summary, .summary a { color: var(--bad) }
-.providers, .items { margin: 0 0 1rem; padding: 0; list-style: none }
-.providers li + li { margin-top: .5rem }
+.ways, .items { margin: 0 0 1rem; padding: 0; list-style: none }
+.ways li + li { margin-top: .5rem }
 .items li { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: .625rem 0; border-bottom: 1px solid color-mix(in srgb, var(--line) 25%, transparent) }
 .items li:last-child { border-bottom: 0 }
-.wide .providers { display: flex; flex-wrap: wrap; gap: .5rem }
-.wide .providers li + li { margin: 0 }
+.wide .ways { display: flex; flex-wrap: wrap; gap: .5rem }
+.wide .ways li + li { margin: 0 }
 form + form, .after + form { margin-top: 1.25rem }
 .qr svg { display: block; width: 12rem; margin: 0 auto; border-radius: .5rem }
 code { font-size: 1rem; letter-spacing: .05em }

@@ -138,7 +138,7 @@ ${profileSection(visit, user, problem)}
 ${await factorSection(visit, user)}
 ${await organizationSection(visit, owner, problem)}
 ${await sessionSection(visit, owner)}
-${identitySection(visit, user)}
+${await identitySection(visit, user)}
 ${await apiKeySection(visit, user)}
 <section aria-labelledby="delete-title">
 <h2 id="delete-title">${texts.deleteAccount}</h2>

@@ -25,18 +25,21 @@ export function providerLabel(provider: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-/** Links rather than forms: `form-action` would have to allow all providers. */
-export function providerLinks(visit: Visit, purpose: 'sign-in' | 'link'): Html | undefined {
-  const names = visit.context.providers.names();
-  if (names.length === 0) return undefined;
+/** Items of a list. Links rather than forms: `form-action` would have to allow all providers. */
+export async function providerItems(visit: Visit, purpose: 'sign-in' | 'link'): Promise<readonly Html[]> {
   const more = purpose === 'link' ? { link: linkToken(visit) } : {};
   const { connect, continueWith } = visit.texts;
-  const label = purpose === 'link' ? connect : continueWith;
-  const links = names.map(
-    (provider) =>
-      html`<li><a class="button" href="${visit.path('provider', { provider, ...more })}">${label(providerLabel(provider))}</a></li>`,
+  const text = purpose === 'link' ? connect : continueWith;
+  const providers = await visit.context.providers.list();
+  return providers.map(
+    ({ name: provider, label = providerLabel(provider) }) =>
+      html`<li><a class="button" href="${visit.path('provider', { provider, ...more })}">${text(label)}</a></li>`,
   );
-  return html`<ul class="providers">${links}</ul>`;
+}
+
+/** Nothing without items. */
+export function wayList(items: readonly Html[]): Html | undefined {
+  return items.length === 0 ? undefined : html`<ul class="ways">${items}</ul>`;
 }
 
 /** Otherwise another site could link an identity of an attacker to the account. */
@@ -94,7 +97,8 @@ async function readFreshness({ context, destination: { authorizationId } }: Visi
   );
 }
 
-const verifierPurpose = 'code verifier';
+/** Names the verifier of the code that leads a browser back to `/pages/continue`. */
+export const verifierPurpose = 'code verifier';
 
 /**
  * `/pages/continue`: a browser returns from a provider with a code (GET), or a signed-in user

@@ -2,6 +2,7 @@ import type { AddRoutes } from '../http/api.ts';
 import { addStyleRoute } from '../http/page-style.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
 import { apiKeyPage, endApiKey } from './api-keys.ts';
+import { codeForm, codePage } from './code.ts';
 import { confirmPage } from './confirm.ts';
 import { consentPage } from './consent.ts';
 import { deviceDonePage, devicePage } from './device.ts';
@@ -30,6 +31,8 @@ import { signUpPage } from './sign-up.ts';
 
 const pages: readonly PageDefinition[] = [
   signInPage,
+  codePage,
+  codeForm,
   signUpPage,
   providerPage,
   continuePage,

@@ -7,7 +7,7 @@ import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { setups } from './factors.ts';
 import { form } from './forms.ts';
-import { providerLabel, providerLinks } from './providers.ts';
+import { providerItems, providerLabel, wayList } from './providers.ts';
 import { describeFactor } from './second-factor.ts';
 import type { Owner, Visit } from './visit.ts';
 
@@ -101,7 +101,7 @@ export async function endSession(visit: Visit, owner: Owner): Promise<'session'>
 }
 
 /** Identities on the account page. Only with manual linking they can be changed. */
-export function identitySection(visit: Visit, user: User): Html {
+export async function identitySection(visit: Visit, user: User): Promise<Html> {
   const { texts } = visit;
   const { manualLinkingEnabled } = visit.context.settings;
   const items = user.identities.map(({ id, provider, email }) => {
@@ -116,7 +116,7 @@ ${canUnlink && form(visit, { action: visit.path('identity-remove'), content })}<
   return html`<section aria-labelledby="identities-title">
 <h2 id="identities-title">${texts.waysToSignIn}</h2>
 <ul class="items">${items}</ul>
-${manualLinkingEnabled && providerLinks(visit, 'link')}
+${manualLinkingEnabled && wayList(await providerItems(visit, 'link'))}
 </section>`;
 }
 

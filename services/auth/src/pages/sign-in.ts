@@ -3,11 +3,13 @@ import type { Settings } from '../config/settings.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { signInWithPassword } from '../sign-in/password.ts';
 import { captcha } from './captcha.ts';
+import { codeContacts } from './code.ts';
 import { completeSignIn } from './completion.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
+import { type ContactKinds, identifierField, readIdentifier } from './identifier.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode } from './problems.ts';
-import { providerLinks } from './providers.ts';
+import { providerItems, wayList } from './providers.ts';
 import type { Visit } from './visit.ts';
 
 /** Sign-in by password or at a provider. */
@@ -26,24 +28,21 @@ export const signInPage: PageDefinition = {
       context,
       form: { identifier = '', password },
     } = visit;
-    const contact =
-      identifier.includes('@') || !context.settings.externalPhoneEnabled
-        ? { email: identifier }
-        : { phone: identifier };
+    const contact = readIdentifier(identifier, passwordContacts(context.settings));
     const aud = requestedAudience(visit.request, context);
     const issued = await signInWithPassword(context, { ...contact, password, aud }, visit.metadata);
     return completeSignIn(visit, issued, 'aal1');
   },
 };
 
-function viewSignIn(
+async function viewSignIn(
   visit: Visit,
   { problem = describeCode(visit.query.error_code, visit.texts) }: Outcome,
-): View {
+): Promise<View> {
   const { texts } = visit;
   const { settings } = visit.context;
   const hasPassword = settings.externalEmailEnabled || settings.externalPhoneEnabled;
-  const providers = providerLinks(visit, 'sign-in');
+  const ways = wayList([...(await providerItems(visit, 'sign-in')), ...codeItem(visit)]);
   return {
     title: texts.signIn,
     ...(problem && { problem }),
@@ -51,8 +50,8 @@ function viewSignIn(
 ${problem?.code === 'email_not_confirmed' && html`<p><a href="${visit.path('resend')}">${texts.sendAgain}</a></p>`}
 ${problem === undefined && notice(findNotice(visit))}
 ${visit.owner !== undefined && visit.query.again === undefined && continueForm(visit, visit.owner.user)}
-${providers}
-${providers !== undefined && hasPassword && html`<p class="divider">${texts.or}</p>`}
+${ways}
+${ways !== undefined && hasPassword && html`<p class="divider">${texts.or}</p>`}
 ${hasPassword && passwordForm(visit, { problem, settings })}
 ${
   !settings.disableSignup &&
@@ -60,6 +59,11 @@ ${
   html`<p class="after">${texts.noAccount} <a href="${visit.path('sign-up')}">${texts.createAccount}</a></p>`
 }`,
   };
+}
+
+function codeItem(visit: Visit): readonly Html[] {
+  if (codeContacts(visit) === undefined) return [];
+  return [html`<li><a class="button" href="${visit.path('code')}">${visit.texts.signInWithCode}</a></li>`];
 }
 
 /** Finds the event before a redirect to the page. */
@@ -70,27 +74,25 @@ function findNotice({ query, texts }: Visit): string | undefined {
   return undefined;
 }
 
+function passwordContacts({
+  externalEmailEnabled: email,
+  externalPhoneEnabled: phone,
+}: Settings): ContactKinds {
+  return { email, phone };
+}
+
 function passwordForm(
   visit: Visit,
   { problem, settings }: { readonly problem: Outcome['problem']; readonly settings: Settings },
 ): Html {
-  const { externalEmailEnabled: email, externalPhoneEnabled: phone } = settings;
-  const { texts } = visit;
-  const label = email && phone ? texts.emailOrPhone : phone ? texts.phoneNumber : texts.emailAddress;
+  const { texts, destination } = visit;
+  const kinds = passwordContacts(settings);
+  const value = visit.form.identifier ?? destination.hints.login_hint;
   return form(visit, {
     action: visit.path('sign-in'),
-    content: html`${field(
-      {
-        name: 'identifier',
-        label,
-        type: phone ? 'text' : 'email',
-        autocomplete: 'username',
-        value: visit.form.identifier ?? visit.destination.hints.login_hint,
-      },
-      problem,
-    )}
+    content: html`${identifierField(visit, { ...kinds, value, problem })}
 ${field({ name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password' }, problem)}
-${email && html`<p class="aside"><a href="${visit.path('recovery')}">${texts.forgotPassword}</a></p>`}
+${kinds.email && html`<p class="aside"><a href="${visit.path('recovery')}">${texts.forgotPassword}</a></p>`}
 ${captcha(visit)}
 <button>${texts.signIn}</button>`,
   });

@@ -8,7 +8,7 @@ import { captcha } from './captcha.ts';
 import { completeSignIn } from './completion.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
-import { providerLinks } from './providers.ts';
+import { providerItems, wayList } from './providers.ts';
 import type { Visit } from './visit.ts';
 
 /** Sign-up by email and password. */
@@ -44,7 +44,7 @@ export function confirmationTarget(visit: Visit) {
     : { challenge, redirectTo };
 }
 
-function viewSignUp(visit: Visit, { problem }: Outcome): View {
+async function viewSignUp(visit: Visit, { problem }: Outcome): Promise<View> {
   const { texts } = visit;
   const { settings } = visit.context;
   if (visit.query.sent !== undefined && problem === undefined)
@@ -57,17 +57,17 @@ function viewSignUp(visit: Visit, { problem }: Outcome): View {
   return {
     title: texts.createAccount,
     content: html`${problemSummary(problem)}
-${settings.disableSignup ? notice(texts.errors.signup_disabled) : signUpForm(visit, { problem, settings })}
+${settings.disableSignup ? notice(texts.errors.signup_disabled) : await signUpForm(visit, { problem, settings })}
 <p class="after">${texts.haveAccount} <a href="${visit.path('sign-in')}">${texts.signIn}</a></p>`,
   };
 }
 
-function signUpForm(
+async function signUpForm(
   visit: Visit,
   { problem, settings }: { readonly problem: Outcome['problem']; readonly settings: Settings },
 ) {
   const { form: fields, texts } = visit;
-  const providers = providerLinks(visit, 'sign-in');
+  const providers = wayList(await providerItems(visit, 'sign-in'));
   const content = html`${field(
     { name: 'name', label: texts.nameOptional, autocomplete: 'name', value: fields.name, isOptional: true },
     problem,

@@ -3,7 +3,7 @@ import { toObject } from '../outbound/post-form.ts';
 import { isEqual, type Visit } from './visit.ts';
 
 /** Never passwords and codes. */
-const keptFields = ['email', 'friendly_name', 'phone'] as const;
+const keptFields = ['email', 'friendly_name', 'identifier', 'phone'] as const;
 type TypedFields = Readonly<Partial<Record<(typeof keptFields)[number], string>>>;
 
 /** A cookie has at most 4 kB. Longer texts are not kept. */

@@ -77,6 +77,19 @@ export class ProviderConnections {
     return [...this.#configured.keys()];
   }
 
+  /** All enabled providers. Those of administrators come last, and have a label for users. */
+  async list(): Promise<readonly { readonly name: string; readonly label?: string }[]> {
+    const configured = this.names().map((name) => ({ name }));
+    if (!this.#settings.customOauthEnabled) return configured;
+    const stored = await this.#store.customProviders.listEnabled();
+    return [
+      ...configured,
+      ...stored.flatMap(({ identifier, name: label }) =>
+        this.isConfigured(identifier) ? [] : [{ name: identifier, label }],
+      ),
+    ];
+  }
+
   isConfigured(name: string): boolean {
     return this.#configured.has(name);
   }

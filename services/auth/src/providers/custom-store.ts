@@ -59,6 +59,9 @@ const find = statement(versionRow)`
 const list = statement(versionRow)`select ${columns}, xmin::text as version from custom_oauth_providers
   where ${p.type}::text is null or provider_type = ${p.type} order by created_at, identifier`;
 
+const listEnabled = statement({ identifier: text, name: text })`
+  select identifier, name from custom_oauth_providers where enabled order by created_at, identifier`;
+
 const insert = statement({ taken: boolean, is_full: boolean, is_created: boolean })`
   with others as (
     select count(*)::int as total, coalesce(bool_or(identifier = ${p.identifier}), false) as taken from custom_oauth_providers
@@ -97,6 +100,11 @@ export class CustomProviderStore {
   }
 
   /** Oldest first; of all types without one. */
+  /** Identifiers, and names for users. */
+  async listEnabled(): Promise<readonly { readonly identifier: string; readonly name: string }[]> {
+    return listEnabled.run(this.#sql, {});
+  }
+
   async list(type: string | undefined): Promise<readonly StoredProvider[]> {
     return (await list.run(this.#sql, { type })).map((row) => this.#read(row));
   }

@@ -1,8 +1,12 @@
 import { startSmtp } from '@tollgate/testkit/smtp';
 import t from 'tap';
+import { adminToken } from '../helpers/admin.ts';
 import { Browser } from '../helpers/browser.ts';
-import { linkIn } from '../helpers/mail-server.ts';
+import { addProvider } from '../helpers/custom-providers.ts';
+import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
+import { pkce, redirectParameter } from '../helpers/oauth-clients.ts';
 import { apiUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
+import { textMessages } from '../helpers/text-messages.ts';
 
 const pagesUrl = `${apiUrl}/pages`;
 const app = 'https://example.com/welcome';
@@ -11,7 +15,9 @@ const ada = { email: 'ada@pages.example', password: 'correct horse' };
 t.test('pages', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
+  const sms = await textMessages(t);
   const { server } = await startWithProviders(t, {
+    ...sms.variables,
     PAGES_ENABLED: 'true',
     SECURITY_MANUAL_LINKING_ENABLED: 'true',
     MAILER_AUTOCONFIRM: 'false',
@@ -89,4 +95,78 @@ t.test('pages', async (t) => {
     t.match(await text(browser, 'sign-in?deleted=true'), 'Your account is deleted.');
     t.match(await (await submit('sign-in', signIn)).text(), 'Email or password is not correct.');
   });
+
+  /** Asks for a code on the page, and returns the page to enter it. */
+  async function requestCode(browser: Browser, identifier: string, query = ''): Promise<URL> {
+    const asked = await browser.submit(`${pagesUrl}/code${query}`, { identifier }, { target: 'code' });
+    return new URL(asked.headers.get('location') ?? '', apiUrl);
+  }
+
+  /** Enters a code, and returns where it leads. */
+  async function enterCode(browser: Browser, page: URL, code: string): Promise<string> {
+    const entered = await browser.submit(page.href, { code }, { target: 'code-verify' });
+    return entered.headers.get('location') ?? entered.text();
+  }
+
+  await t.test('a code by mail signs in, and its link does in the same browser', async (t) => {
+    const email = 'code@pages.example';
+    const browser = new Browser(hosts);
+    t.match(await text(browser, 'sign-in'), 'href="/pages/code">Sign in with a code');
+    const page = await requestCode(browser, email);
+    t.equal(page.search, '?sent=email');
+    const mail = await smtp.mailTo(email);
+    const wrong = await enterCode(browser, page, '000000');
+    t.match(wrong, '<a href="#code">The code is not correct, or has expired.</a>');
+    t.match(wrong, `name="identifier" value="${email}"`, 'the form can be sent again');
+    const target = await requestCode(browser, email);
+    t.equal(await enterCode(browser, target, codeIn(mail)), '/pages/account');
+
+    server.clock.advance(61_000);
+    const other = new Browser(hosts);
+    await requestCode(other, email);
+    const link = linkIn(await smtp.mailTo(email, 2)).href;
+    const back = await other.visit(link, `${pagesUrl}/continue`);
+    t.match(await (await new Browser(hosts).open(back.href)).text(), 'This link is not complete');
+    await other.visit(back.href, `${pagesUrl}/account`);
+  });
+
+  await t.test('a code by text message hands a session over to an app', async (t) => {
+    const browser = new Browser(hosts);
+    const { verifier, challenge } = pkce;
+    const query = `?redirect_to=${encodeURIComponent(app)}&code_challenge=${challenge}&code_challenge_method=s256`;
+    const page = await requestCode(browser, '+15005550001', query);
+    t.equal(page.searchParams.get('sent'), 'phone');
+    const location = await enterCode(browser, page, sms.lastCode());
+    t.ok(location.startsWith(`${app}?code=`), location);
+    const body = { auth_code: redirectParameter(location, 'code'), code_verifier: verifier };
+    const { body: session } = await server.call('POST', '/token?grant_type=pkce', { body });
+    t.match(session, { user: { phone: '15005550001' } });
+  });
+
+  await t.test('providers of administrators have buttons while they are enabled', async (t) => {
+    const button = 'href="/pages/provider?provider=custom%3Aforum">Continue with Our &lt;forum&gt;</a>';
+    await addProvider(server, { name: 'Our <forum>' });
+    for (const name of ['sign-in', 'sign-up']) t.match(await text(new Browser(hosts), name), button);
+    const started = await new Browser(hosts).open(`${pagesUrl}/provider?provider=custom:forum`);
+    t.match(started.headers.get('location'), /^https:\/\/forum\.example\/authorize\?/);
+    const path = '/admin/custom-providers/custom:forum';
+    await server.call('PUT', path, { token: adminToken(), body: { enabled: false } });
+    t.notMatch(await text(new Browser(hosts), 'sign-in'), 'forum');
+  });
+});
+
+t.test('the page of codes does not disclose who has an account', async (t) => {
+  const { server, smtp } = await startMailingServer(t, { PAGES_ENABLED: 'true', DISABLE_SIGNUP: 'true' });
+  const body = { email: ada.email, email_confirm: true };
+  await server.call('POST', '/admin/users', { token: adminToken(), body });
+  for (const email of [ada.email, ada.email, 'eve@pages.example', 'eve@pages.example']) {
+    const browser = new Browser({ [apiUrl]: server.url });
+    const asked = await browser.submit(`${pagesUrl}/code`, { identifier: email }, { target: 'code' });
+    t.equal(asked.status, 303);
+    const page = new URL(asked.headers.get('location') ?? '', apiUrl);
+    t.match(await (await browser.open(page.href)).text(), 'If you can sign in with this address');
+    const wrong = await browser.submit(`${pagesUrl}/code`, { identifier: 'no address' }, { target: 'code' });
+    t.equal(wrong.status, 400);
+  }
+  t.equal(smtp.mails().length, 1);
 });

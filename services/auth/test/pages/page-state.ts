@@ -3,6 +3,7 @@ import type { Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, signedIn } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
+import { addProvider } from '../helpers/custom-providers.ts';
 import { linkIn } from '../helpers/mail-server.ts';
 import { createApplication, createMachine, oauthServer, openAuthorize } from '../helpers/oauth-clients.ts';
 import { createOrganization, withOrganizations } from '../helpers/organizations.ts';
@@ -61,6 +62,7 @@ export async function startPages(t: Test): Promise<PageState> {
     const body = { ...user, email_confirm: true };
     await server.call('POST', '/admin/users', { token: adminToken(), body });
   }
+  await addProvider(server, { identifier: 'custom:forum', name: 'Forum of our users and developers' });
   const user = await enrollTotp(server, await signIn(server, ada));
   const { client_id: clientId } = await createApplication(server, {
     redirect_uris: [applicationUrl],

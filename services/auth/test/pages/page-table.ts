@@ -28,6 +28,12 @@ export const pageTable: readonly PageRow[] = [
     hasProblem: true,
   },
   { path: 'sign-in?redirect_to=https://example.com/', visitor: 'user', title: 'signIn' },
+  { path: 'code', title: 'signInWithCode' },
+  {
+    path: 'code',
+    title: 'signInWithCode',
+    submit: { target: 'code', fields: { identifier: 'eve@pages.example' } },
+  },
   { path: 'sign-up', title: 'createAccount' },
   {
     path: 'sign-up',

@@ -9,6 +9,7 @@ import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
+import { forum } from '../helpers/custom-providers.ts';
 import { oidcUser, startOidcServer } from '../helpers/oidc-server.ts';
 import { apiUrl, land, siteUrl } from '../helpers/provider-sign-in.ts';
 
@@ -17,16 +18,7 @@ setDefaultCACertificates([...getCACertificates('default'), ca.cert]);
 
 const token = adminToken();
 const secret = 'the secret of the client';
-const oauth2 = {
-  provider_type: 'oauth2',
-  identifier: 'custom:forum',
-  name: 'Forum',
-  client_id: 'app',
-  client_secret: secret,
-  authorization_url: 'https://forum.example/authorize',
-  token_url: 'https://forum.example/token',
-  userinfo_url: 'https://forum.example/me',
-} as const;
+const oauth2 = { ...forum, client_secret: secret } as const;
 
 function startIssuer(t: Test) {
   const client = {

@@ -28,6 +28,18 @@ export const de: PageTexts = {
   emailConfirmed: 'Ihre E-Mail-Adresse ist bestätigt. Sie können sich jetzt anmelden.',
   accountDeleted: 'Ihr Konto ist gelöscht.',
   signInToContinue: 'Bitte melden Sie sich erneut an, um fortzufahren.',
+  signInWithCode: 'Mit einem Code anmelden',
+  signInCodeText: 'Wir senden Ihnen einen Code, mit dem Sie sich ohne Passwort anmelden.',
+  emailCodeSent:
+    'Falls Sie sich mit dieser Adresse anmelden können, haben wir Ihnen eine E-Mail gesendet. Geben Sie den Code daraus hier ein, oder öffnen Sie ihren Link in diesem Browser.',
+  messageCodeSent:
+    'Falls Sie sich mit dieser Nummer anmelden können, haben wir Ihnen eine SMS gesendet. Geben Sie den Code daraus hier ein.',
+  emailCode: 'Code aus der E-Mail',
+  signInWithPasskey: 'Mit einem Passkey anmelden',
+  passkeyText: 'Ihr Browser bittet Sie, die Anmeldung mit Ihrem Gerät zu bestätigen.',
+  passkeyNeedsScript: 'Passkeys brauchen JavaScript und einen Browser, der sie unterstützt.',
+  passkeyFailed:
+    'Die Anmeldung mit einem Passkey wurde nicht abgeschlossen. Bitte versuchen Sie es noch einmal.',
 
   createAccount: 'Konto erstellen',
   enterEmail: 'Bitte geben Sie Ihre E-Mail-Adresse ein.',
@@ -268,6 +280,11 @@ export const de: PageTexts = {
     mfa_factor_name_conflict: 'Sie haben bereits eine App mit diesem Namen.',
     single_identity_not_deletable: 'Das ist die einzige Anmeldemöglichkeit und muss bleiben.',
     session_not_found: 'Diese Sitzung ist bereits beendet.',
+    webauthn_verification_failed:
+      'Der Passkey wurde nicht angenommen. Bitte versuchen Sie es noch einmal, oder melden Sie sich anders an.',
+    webauthn_challenge_not_found:
+      'Die Bestätigung hat zu lange gedauert. Bitte versuchen Sie es noch einmal.',
+    webauthn_challenge_expired: 'Die Bestätigung hat zu lange gedauert. Bitte versuchen Sie es noch einmal.',
     insufficient_aal: 'Bitte bestätigen Sie zuerst Ihren zweiten Faktor.',
     mfa_code_used: 'Dieser Code wurde bereits verwendet. Bitte warten Sie auf den nächsten.',
     mfa_recovery_codes_locked:

@@ -27,6 +27,17 @@ export const en = {
   emailConfirmed: 'Your email address is confirmed. You can sign in now.',
   accountDeleted: 'Your account is deleted.',
   signInToContinue: 'Please sign in again to continue.',
+  signInWithCode: 'Sign in with a code',
+  signInCodeText: 'We send you a code to sign in without a password.',
+  emailCodeSent:
+    'If you can sign in with this address, we have sent you an email. Enter its code here, or open its link in this browser.',
+  messageCodeSent:
+    'If you can sign in with this number, we have sent you a text message. Enter its code here.',
+  emailCode: 'Code from the email',
+  signInWithPasskey: 'Sign in with a passkey',
+  passkeyText: 'Your browser asks you to confirm the sign-in with your device.',
+  passkeyNeedsScript: 'Passkeys need JavaScript, and a browser that supports them.',
+  passkeyFailed: 'The sign-in with a passkey was not completed. Please try again.',
 
   createAccount: 'Create an account',
   enterEmail: 'Please enter your email address.',
@@ -258,6 +269,9 @@ export const en = {
     mfa_factor_name_conflict: 'You already have an app with this name.',
     single_identity_not_deletable: 'This is the only way to sign in, so it has to stay.',
     session_not_found: 'This session has already ended.',
+    webauthn_verification_failed: 'The passkey was not accepted. Please try again, or sign in another way.',
+    webauthn_challenge_not_found: 'The confirmation took too long. Please try again.',
+    webauthn_challenge_expired: 'The confirmation took too long. Please try again.',
     insufficient_aal: 'Please confirm your second factor first.',
     mfa_code_used: 'This code was already used. Please wait for the next one.',
     mfa_recovery_codes_locked: 'Too many wrong codes. Please wait, or use another factor.',

@@ -28,6 +28,17 @@ export const es: PageTexts = {
   emailConfirmed: 'Tu correo está confirmado. Ya puedes iniciar sesión.',
   accountDeleted: 'Tu cuenta se ha eliminado.',
   signInToContinue: 'Vuelve a iniciar sesión para continuar.',
+  signInWithCode: 'Iniciar sesión con un código',
+  signInCodeText: 'Le enviamos un código para iniciar sesión sin contraseña.',
+  emailCodeSent:
+    'Si puede iniciar sesión con esta dirección, le hemos enviado un correo electrónico. Introduzca aquí su código o abra su enlace en este navegador.',
+  messageCodeSent:
+    'Si puede iniciar sesión con este número, le hemos enviado un SMS. Introduzca aquí su código.',
+  emailCode: 'Código del correo electrónico',
+  signInWithPasskey: 'Iniciar sesión con una clave de acceso',
+  passkeyText: 'Su navegador le pide que confirme el inicio de sesión con su dispositivo.',
+  passkeyNeedsScript: 'Las claves de acceso necesitan JavaScript y un navegador compatible.',
+  passkeyFailed: 'No se completó el inicio de sesión con una clave de acceso. Inténtelo de nuevo.',
 
   createAccount: 'Crear una cuenta',
   enterEmail: 'Introduce tu correo electrónico.',
@@ -262,6 +273,10 @@ export const es: PageTexts = {
     mfa_factor_name_conflict: 'Ya tienes una aplicación con este nombre.',
     single_identity_not_deletable: 'Es la única forma de iniciar sesión, así que debe quedarse.',
     session_not_found: 'Esta sesión ya se ha cerrado.',
+    webauthn_verification_failed:
+      'No se aceptó la clave de acceso. Inténtelo de nuevo o inicie sesión de otra forma.',
+    webauthn_challenge_not_found: 'La confirmación tardó demasiado. Inténtelo de nuevo.',
+    webauthn_challenge_expired: 'La confirmación tardó demasiado. Inténtelo de nuevo.',
     insufficient_aal: 'Confirma primero tu segundo factor.',
     mfa_code_used: 'Este código ya se ha utilizado. Espera al siguiente.',
     mfa_recovery_codes_locked: 'Demasiados códigos incorrectos. Espera o usa otro factor.',

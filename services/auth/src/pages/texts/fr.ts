@@ -28,6 +28,17 @@ export const fr: PageTexts = {
   emailConfirmed: 'Votre adresse e-mail est confirmée. Vous pouvez vous connecter.',
   accountDeleted: 'Votre compte est supprimé.',
   signInToContinue: 'Veuillez vous reconnecter pour continuer.',
+  signInWithCode: 'Se connecter avec un code',
+  signInCodeText: 'Nous vous envoyons un code pour vous connecter sans mot de passe.',
+  emailCodeSent:
+    'Si vous pouvez vous connecter avec cette adresse, nous vous avons envoyé un e-mail. Saisissez son code ici, ou ouvrez son lien dans ce navigateur.',
+  messageCodeSent:
+    'Si vous pouvez vous connecter avec ce numéro, nous vous avons envoyé un SMS. Saisissez son code ici.',
+  emailCode: 'Code reçu par e-mail',
+  signInWithPasskey: 'Se connecter avec une clé d’accès',
+  passkeyText: 'Votre navigateur vous demande de confirmer la connexion avec votre appareil.',
+  passkeyNeedsScript: 'Les clés d’accès nécessitent JavaScript et un navigateur compatible.',
+  passkeyFailed: 'La connexion avec une clé d’accès n’a pas abouti. Veuillez réessayer.',
 
   createAccount: 'Créer un compte',
   enterEmail: 'Veuillez saisir votre adresse e-mail.',
@@ -266,6 +277,10 @@ export const fr: PageTexts = {
     mfa_factor_name_conflict: 'Vous avez déjà une application de ce nom.',
     single_identity_not_deletable: 'C’est le seul moyen de connexion : il doit rester.',
     session_not_found: 'Cette session est déjà fermée.',
+    webauthn_verification_failed:
+      'La clé d’accès n’a pas été acceptée. Veuillez réessayer, ou vous connecter autrement.',
+    webauthn_challenge_not_found: 'La confirmation a pris trop de temps. Veuillez réessayer.',
+    webauthn_challenge_expired: 'La confirmation a pris trop de temps. Veuillez réessayer.',
     insufficient_aal: 'Veuillez d’abord confirmer votre second facteur.',
     mfa_code_used: 'Ce code a déjà été utilisé. Veuillez attendre le suivant.',
     mfa_recovery_codes_locked: 'Trop de codes erronés. Veuillez patienter ou utiliser un autre facteur.',

@@ -29,6 +29,17 @@ export const ja: PageTexts = {
   emailConfirmed: 'メールアドレスを確認しました。ログインできます。',
   accountDeleted: 'アカウントを削除しました。',
   signInToContinue: '続けるには、もう一度サインインしてください。',
+  signInWithCode: 'コードでログイン',
+  signInCodeText: 'パスワードなしでログインするためのコードを送信します。',
+  emailCodeSent:
+    'このアドレスでログインできる場合は、メールを送信しました。記載されたコードをここに入力するか、リンクをこのブラウザで開いてください。',
+  messageCodeSent:
+    'この番号でログインできる場合は、SMS を送信しました。記載されたコードをここに入力してください。',
+  emailCode: 'メールのコード',
+  signInWithPasskey: 'パスキーでログイン',
+  passkeyText: 'ブラウザの指示に従い、お使いのデバイスでログインを確認してください。',
+  passkeyNeedsScript: 'パスキーには JavaScript と対応するブラウザが必要です。',
+  passkeyFailed: 'パスキーでのログインが完了しませんでした。もう一度お試しください。',
 
   createAccount: 'アカウントを作成',
   enterEmail: 'メールアドレスを入力してください。',
@@ -257,6 +268,10 @@ export const ja: PageTexts = {
     mfa_factor_name_conflict: 'この名前のアプリはすでにあります。',
     single_identity_not_deletable: '唯一のログイン方法のため、削除できません。',
     session_not_found: 'このセッションはすでに終了しています。',
+    webauthn_verification_failed:
+      'パスキーが受け付けられませんでした。もう一度試すか、別の方法でログインしてください。',
+    webauthn_challenge_not_found: '確認に時間がかかりすぎました。もう一度お試しください。',
+    webauthn_challenge_expired: '確認に時間がかかりすぎました。もう一度お試しください。',
     insufficient_aal: 'まず第 2 要素を確認してください。',
     mfa_code_used: 'このコードはすでに使用されています。次のコードをお待ちください。',
     mfa_recovery_codes_locked: '誤ったコードが多すぎます。しばらく待つか、別の要素を使用してください。',

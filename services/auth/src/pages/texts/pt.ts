@@ -28,6 +28,16 @@ export const pt: PageTexts = {
   emailConfirmed: 'Seu e-mail está confirmado. Você já pode entrar.',
   accountDeleted: 'Sua conta foi excluída.',
   signInToContinue: 'Entre novamente para continuar.',
+  signInWithCode: 'Entrar com um código',
+  signInCodeText: 'Enviamos um código para você entrar sem senha.',
+  emailCodeSent:
+    'Se você pode entrar com este endereço, enviamos um e-mail. Digite o código aqui ou abra o link neste navegador.',
+  messageCodeSent: 'Se você pode entrar com este número, enviamos um SMS. Digite o código aqui.',
+  emailCode: 'Código do e-mail',
+  signInWithPasskey: 'Entrar com uma chave de acesso',
+  passkeyText: 'Seu navegador pede que você confirme a entrada com seu dispositivo.',
+  passkeyNeedsScript: 'Chaves de acesso precisam de JavaScript e de um navegador compatível.',
+  passkeyFailed: 'A entrada com uma chave de acesso não foi concluída. Tente novamente.',
 
   createAccount: 'Criar uma conta',
   enterEmail: 'Informe seu e-mail.',
@@ -259,6 +269,10 @@ export const pt: PageTexts = {
     mfa_factor_name_conflict: 'Você já tem um aplicativo com este nome.',
     single_identity_not_deletable: 'Esta é a única forma de entrar, por isso deve permanecer.',
     session_not_found: 'Esta sessão já foi encerrada.',
+    webauthn_verification_failed:
+      'A chave de acesso não foi aceita. Tente novamente ou entre de outra forma.',
+    webauthn_challenge_not_found: 'A confirmação demorou demais. Tente novamente.',
+    webauthn_challenge_expired: 'A confirmação demorou demais. Tente novamente.',
     insufficient_aal: 'Confirme primeiro seu segundo fator.',
     mfa_code_used: 'Este código já foi usado. Aguarde o próximo.',
     mfa_recovery_codes_locked: 'Muitos códigos errados. Aguarde ou use outro fator.',
