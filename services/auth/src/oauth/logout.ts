@@ -55,15 +55,29 @@ interface LogoutHint {
   readonly sessionId: string;
   /** The id that the client knows. */
   readonly clientId: string;
+  readonly issuedMs: number;
 }
 
 /** The request of a client to sign a user out. */
 export interface Logout {
-  /** The user and the session of the client, as an ID token names them. */
+  /**
+   * The user and the session of the client, as an ID token names them. Undefined: the user decides,
+   * since anyone could have sent the request.
+   */
   readonly hint: LogoutHint | undefined;
-  /** Undefined: the browser stays. It always does without a hint: anyone could have sent it. */
-  readonly redirectUrl: string | undefined;
+  /** Undefined: the browser stays. */
+  readonly target: LogoutTarget | undefined;
 }
+
+/** Where the browser goes after the user has signed out. */
+export interface LogoutTarget {
+  readonly url: string;
+  /** Parameters that name it again. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** An ID token is a hint for a day after the session of its client has ended. */
+const recentMs = 24 * 60 * 60_000;
 
 /** @throws AppError `validation_failed`, `oauth_client_not_found` */
 export async function readLogout(
@@ -71,13 +85,48 @@ export async function readLogout(
   parameters: LogoutParameters,
   metadata: RequestMetadata,
 ): Promise<Logout> {
-  const { id_token_hint: token, client_id: clientId, post_logout_redirect_uri: uri, state = '' } = parameters;
-  if (token === undefined) return { hint: undefined, redirectUrl: undefined };
-  const hint = readHint(context, token);
-  if (clientId !== undefined && clientId !== hint.clientId)
+  const { id_token_hint: token, client_id: clientId } = parameters;
+  const hint = token === undefined ? undefined : readHint(context, token);
+  if (hint !== undefined && clientId !== undefined && clientId !== hint.clientId)
     throw errors.validation_failed({ message: 'client_id is not that of id_token_hint' });
-  if (uri === undefined) return { hint, redirectUrl: undefined };
-  const client = await findClient(context, hint.clientId, { metadata, allowsExpired: true });
+  const named = hint?.clientId ?? clientId;
+  return {
+    hint: hint !== undefined && (await isCurrent(context, hint, metadata)) ? hint : undefined,
+    target:
+      named === undefined
+        ? undefined
+        : await readTarget(context, { ...parameters, client_id: named }, metadata),
+  };
+}
+
+/**
+ * Whether the client has, or had until recently, the session of an ID token. An old one, as from a
+ * log, must not sign the user out.
+ *
+ * @see OpenID Connect RP-Initiated Logout §4
+ */
+async function isCurrent(
+  { store }: AuthorizationContext,
+  { userId, sessionId, clientId, issuedMs }: LogoutHint,
+  { nowMs }: RequestMetadata,
+): Promise<boolean> {
+  if (issuedMs > nowMs - recentMs) return true;
+  const { session } = (await store.sessions.findWithUser(userId, sessionId)) ?? {};
+  return session?.client?.identifier === clientId;
+}
+
+/** @see OpenID Connect RP-Initiated Logout §3 */
+async function readTarget(
+  context: AuthorizationContext,
+  {
+    client_id: clientId,
+    post_logout_redirect_uri: uri,
+    state = '',
+  }: LogoutParameters & { readonly client_id: string },
+  metadata: RequestMetadata,
+): Promise<LogoutTarget | undefined> {
+  if (uri === undefined) return undefined;
+  const client = await findClient(context, clientId, { metadata, allowsExpired: true });
   if (client === undefined)
     throw errors.oauth_client_not_found({ httpStatus: 400, message: 'invalid client_id' });
   if (client.metadata.post_logout_redirect_uris?.includes(uri) !== true)
@@ -87,16 +136,22 @@ export async function readLogout(
     });
   if (state.length > maxStateChars) throw errors.validation_failed({ message: 'state is too long' });
   const query = state === '' ? '' : `${uri.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`;
-  return { hint, redirectUrl: `${uri}${query}` };
+  return {
+    url: `${uri}${query}`,
+    parameters: {
+      ...{ client_id: clientId, post_logout_redirect_uri: uri },
+      ...(state !== '' && { state }),
+    },
+  };
 }
 
 /** Reads an ID token, which may have expired. */
 function readHint({ keys, settings }: AuthorizationContext, token: string): LogoutHint {
   const verified = verifyIdToken(token, keys);
   if (!verified.ok) throw errors.validation_failed({ message: `invalid id_token_hint: ${verified.reason}` });
-  const { iss, aud: clientId, sub: userId, sid: sessionId } = verified.claims;
+  const { iss, aud: clientId, sub: userId, sid: sessionId, iat } = verified.claims;
   if (iss === issuerUrl(settings) && typeof clientId === 'string' && isId(userId) && isId(sessionId))
-    return { clientId, userId, sessionId };
+    return { clientId, userId, sessionId, issuedMs: Number(iat) * 1000 };
   throw errors.validation_failed({ message: 'invalid id_token_hint: it is of another issuer' });
 }
 

@@ -1,14 +1,14 @@
 import { html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
-import { endClientSession, type Logout, readLogout } from '../oauth/logout.ts';
+import { endClientSession, type Logout, type LogoutTarget, readLogout } from '../oauth/logout.ts';
 import { signOut } from '../sessions/sessions.ts';
 import { form } from './forms.ts';
 import { type PageDefinition, sendView, type View } from './page.ts';
 import type { Visit } from './visit.ts';
 
 /**
- * Signs the user out for an OAuth client: the target of `/oauth/logout`. An ID token of the user
- * proves that the client may ask for it; otherwise the user decides.
+ * Signs the user out for an OAuth client: the target of `/oauth/logout`. A recent ID token of the
+ * user proves that the client may ask for it; otherwise the user decides.
  *
  * @see OpenID Connect RP-Initiated Logout §2
  */
@@ -18,27 +18,37 @@ export const logoutPage: PageDefinition = {
   show: followRequest,
   view: viewLogout,
   async submit(visit) {
+    const { target } = await readRequest(visit);
     await endOwnSession(visit);
-    return showSignedOut(visit);
+    return target === undefined ? showSignedOut(visit) : leave(visit, target);
   },
 };
 
 async function followRequest(visit: Visit): Promise<FastifyReply | undefined> {
-  const { context, owner, query, metadata } = visit;
-  const logout = await readLogout(context, query, metadata);
-  if (owner !== undefined && logout.hint?.userId !== owner.user.id) return undefined;
-  if (logout.hint !== undefined) await endClientSession(context, logout.hint, metadata);
+  const { context, owner, metadata } = visit;
+  const { hint, target } = await readRequest(visit);
+  if (owner !== undefined && hint?.userId !== owner.user.id) return undefined;
+  if (hint === undefined) return showSignedOut(visit, target);
+  await endClientSession(context, hint, metadata);
   await endOwnSession(visit);
-  return leave(visit, logout);
+  return target === undefined ? showSignedOut(visit) : leave(visit, target);
 }
 
-function viewLogout(visit: Visit): View {
+function readRequest({ context, query, metadata }: Visit): Promise<Logout> {
+  return readLogout(context, query, metadata);
+}
+
+async function viewLogout(visit: Visit): Promise<View> {
   const { owner, texts } = visit;
   const account = owner?.user.email || owner?.user.phone || texts.guestAccount;
+  const { target } = await readRequest(visit);
+  const action = visit.path('logout', target?.parameters);
   return {
     title: texts.logoutTitle,
+    ...(target !== undefined && { formTargets: [new URL(target.url).protocol] }),
     content: html`<p>${texts.signedInAs} <strong>${account}</strong></p>
-${form(visit, { action: visit.path('logout'), content: html`<button>${texts.signOut}</button>` })}
+${form(visit, { action, content: html`<button>${texts.signOut}</button>` })}
+${target !== undefined && html`<p class="hint">${texts.consentReturn(placeOf(target))}</p>`}
 <p class="after"><a href="${visit.path('account')}">${texts.staySignedIn}</a></p>`,
   };
 }
@@ -51,18 +61,25 @@ async function endOwnSession(visit: Visit): Promise<void> {
   visit.signOut();
 }
 
-function leave(visit: Visit, { redirectUrl }: Logout): FastifyReply {
-  if (redirectUrl === undefined) return showSignedOut(visit);
+function leave(visit: Visit, { url }: LogoutTarget): FastifyReply {
   return visit.reply
     .headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
-    .redirect(redirectUrl, 303);
+    .redirect(url, 303);
 }
 
-function showSignedOut(visit: Visit): FastifyReply {
+/** An app has no host that the user could know. */
+function placeOf({ url }: LogoutTarget): string {
+  const { protocol, host } = new URL(url);
+  return host === '' ? protocol : host;
+}
+
+/** The user follows a link to the target: anyone could have sent the browser here. */
+function showSignedOut(visit: Visit, target?: LogoutTarget): FastifyReply {
   const { texts } = visit;
   return sendView(visit, {
     title: texts.signedOutTitle,
     content: html`<p>${texts.signedOutText}</p>
+${target !== undefined && html`<p><a href="${target.url}" rel="noreferrer">${texts.continueWith(placeOf(target))}</a></p>`}
 <p class="after"><a href="${visit.path('sign-in')}">${texts.signIn}</a></p>`,
   });
 }

@@ -96,6 +96,8 @@ t.test('a client signs its user out, and gets the browser back', async (t) => {
     { id_token_hint: `${header}.${other}.${signature}`, post_logout_redirect_uri: signedOutUri },
     { id_token_hint: 'x', post_logout_redirect_uri: signedOutUri },
     { id_token_hint: token, client_id: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d' },
+    { client_id: config.clientMetadata().client_id, post_logout_redirect_uri: 'https://evil.example' },
+    { client_id: 'x', post_logout_redirect_uri: signedOutUri },
   ];
   for (const parameters of rejected) {
     const answer = await logOut(parameters);
@@ -118,6 +120,36 @@ t.test('a client signs its user out, and gets the browser back', async (t) => {
   const posted = await browser.open(`${apiUrl}/oauth/logout`, form, { 'sec-fetch-site': 'cross-site' });
   t.equal(posted.status, 303);
   t.equal((await browser.open(posted.headers.get('location') ?? '')).headers.get('location'), signedOutUri);
+});
+
+t.test('the user decides about a request without a recent ID token, and then returns', async (t) => {
+  const { server, browser, register } = await start(t);
+  const config = await register({});
+  const { client_id: clientId } = config.clientMetadata();
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  const { id_token: token = '' } = await signIn(browser, config);
+  const returning = { post_logout_redirect_uri: signedOutUri, state: 'a state' };
+  const pageOf = (parameters: Readonly<Record<string, string>>) =>
+    `${apiUrl}/pages/logout?${new URLSearchParams({ ...parameters, ...returning })}`;
+  const hint = { id_token_hint: token };
+
+  server.clock.advance(25 * 3_600_000);
+  const current = await browser.open(pageOf(hint));
+  t.equal(current.headers.get('location'), `${signedOutUri}&state=a+state`, 'the client has its session');
+  for (const parameters of [hint, { client_id: clientId }]) {
+    await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+    const page = pageOf(parameters);
+    const asked = await browser.open(page);
+    t.match(asked.headers.get('content-security-policy'), "form-action 'self' https:");
+    const text = await asked.text();
+    for (const part of ['Sign out?', 'You return to app.example.org.']) t.match(text, part);
+    const signedOut = await browser.submit(page, {}, { target: 'logout' });
+    t.equal(signedOut.headers.get('location'), `${signedOutUri}&state=a+state`);
+    t.notOk(await isSignedIn(browser));
+    const stays = await browser.open(page);
+    t.equal(stays.status, 200, 'anyone could have sent the browser here');
+    t.match(await stays.text(), `href="${signedOutUri}&amp;state=a+state"`);
+  }
 });
 
 t.test('the metadata of a client are registered, returned and followed', async (t) => {
