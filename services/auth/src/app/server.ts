@@ -36,10 +36,11 @@ import { addAccessLog, limitForwardedFor, requestIds } from '../http/request-met
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addRecoveryCodeRoutes } from '../mfa/recovery-code-routes.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
-import { addAuthorizationRoutes, addGrantRoutes } from '../oauth/authorization-routes.ts';
+import { addAuthorizationRoutes } from '../oauth/authorization-routes.ts';
 import { addAuthorizeRoutes } from '../oauth/authorize.ts';
 import { addClientEndpoints } from '../oauth/client-endpoints.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
+import { addGrantRoutes } from '../oauth/grants.ts';
 import { addEndSessionRoutes } from '../oauth/logout.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
 import { addRegistrationRoutes } from '../oauth/registration.ts';

@@ -102,6 +102,10 @@ button:hover, .button:hover { filter: brightness(.93) }
 .ways li + li { margin-top: .5rem }
 .items li { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: .625rem 0; border-bottom: 1px solid color-mix(in srgb, var(--line) 25%, transparent) }
 .items li:last-child { border-bottom: 0 }
+.areas { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 0 0 1.5rem; padding: 0; list-style: none }
+.areas a { display: inline-block; padding: .25rem 0 }
+.areas a[aria-current] { color: inherit; font-weight: 600; text-decoration: none }
+.items ul { margin: .25rem 0; padding-left: 1.25rem }
 .wide .ways { display: flex; flex-wrap: wrap; gap: .5rem }
 .wide .ways li + li { margin: 0 }
 form + form, .after + form { margin-top: 1.25rem }

@@ -1,9 +1,7 @@
-import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
-import { type AddRoutes, body, optionalText, uuidParameter } from '../http/api.ts';
+import { type AddRoutes, body, optionalText } from '../http/api.ts';
 import { isAllowedRedirect } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticateUser } from '../sessions/authenticate.ts';
@@ -12,11 +10,9 @@ import type { Authorization } from './authorization-store.ts';
 import { approve, continueConsent, deny, findAuthorization, openAuthorization } from './authorizations.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import { requireOAuthServer } from './client-routes.ts';
-import type { OAuthClient } from './client-store.ts';
-import { splitScope } from './scopes.ts';
+import { clientJson } from './grants.ts';
 
 const params = Type.Object({ authorization_id: Type.String() });
-const grantQuery = Type.Object({ client_id: Type.Optional(Type.String()) });
 const noStore = { 'cache-control': 'no-store' };
 
 /** `/oauth/authorizations`: what the page that asks the user for consent calls. */
@@ -77,48 +73,4 @@ function requirePlain({ prompt, max_age: maxAge, hinted_user_id: hinted }: Autho
 function checkOrigin({ headers: { origin } }: FastifyRequest, { settings }: AuthorizationContext): void {
   if (origin === undefined || [origin, `${origin}/`].some((url) => isAllowedRedirect(url, settings))) return;
   throw errors.validation_failed({ message: 'The origin of the request is not allowed' });
-}
-
-/** `/user/oauth/grants`: clients that the user has given access. */
-export const addGrantRoutes: AddRoutes<AuthorizationContext> = (api, context) => {
-  const { store } = context;
-
-  api.get('/user/oauth/grants', async (request, reply) => {
-    requireOAuthServer(context);
-    const { user } = await authenticateUser(request, context);
-    const grants = await store.authorizations.listGrants(user.id);
-    return reply.send(
-      grants.map((grant) => ({
-        client: clientJson({ ...grant, id: grant.client_id }),
-        scopes: splitScope(grant.scopes),
-        granted_at: grant.granted_at.toISOString(),
-      })),
-    );
-  });
-
-  api.delete('/user/oauth/grants', { schema: { querystring: grantQuery } }, async (request, reply) => {
-    requireOAuthServer(context);
-    const { user } = await authenticateUser(request, context);
-    const { client_id: id } = request.query;
-    if (id === undefined) throw errors.validation_failed({ message: 'client_id is required' });
-    const clientId = uuidParameter({ client_id: id }, 'client_id');
-    const metadata = requestMetadata(request, context);
-    const audit = auditEntry(user, 'oauth_grant_revoked', { metadata, traits: { client_id: clientId } });
-    const at = new Date(metadata.nowMs);
-    const isRevoked = await store.transaction(async ({ authorizations }) => {
-      await authorizations.lockOwner(user.id);
-      return authorizations.revokeGrant({ userId: user.id, clientId, at, audit });
-    });
-    if (!isRevoked) throw errors.oauth_consent_not_found();
-    return reply.code(204).send();
-  });
-};
-
-function clientJson({
-  id,
-  client_name: name,
-  client_uri: uri,
-  logo_uri: logo,
-}: Pick<OAuthClient, 'id' | 'client_name' | 'client_uri' | 'logo_uri'>): JsonObject {
-  return { id, name: name ?? '', uri: uri ?? '', logo_uri: logo ?? '' };
 }

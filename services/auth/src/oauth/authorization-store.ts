@@ -79,6 +79,12 @@ const grantRow = {
   /** Separated by spaces. */
   scopes: text,
   granted_at: timestamptz,
+  /** The metadata document that identifies the client. */
+  document_url: text.orNull,
+  /** The last time when a session of the client was started or refreshed. */
+  last_used_at: timestamptz.orNull,
+  /** Resources that the access is for, sorted. */
+  resources: text.list,
 };
 
 /** The consent of a user to a client. */
@@ -203,8 +209,12 @@ const findConsent = statement({ scopes: text, resource_scopes: text })`
   from oauth_consents c where user_id = ${p.userId} and client_id = ${p.clientId} and revoked_at is null`;
 
 const listGrants = statement(grantRow)`
-  select c.id as client_id, c.client_name, c.client_uri, c.logo_uri, g.scopes, g.granted_at
+  select c.id as client_id, c.client_name, c.client_uri, c.logo_uri, g.scopes, g.granted_at, o.document_url,
+    (select max(coalesce(s.refreshed_at at time zone 'utc', s.created_at)) from sessions s
+      where s.user_id = g.user_id and s.oauth_client_id = c.id) as last_used_at,
+    array(select r.resource from oauth_consent_resources r where r.consent_id = g.id and r.resource <> '' order by 1) as resources
   from oauth_consents g join oauth_clients c on c.id = g.client_id
+    left join oauth_client_settings o on o.client_id = c.id
   where g.user_id = ${p.userId} and g.revoked_at is null and c.deleted_at is null
   order by g.granted_at desc, c.id`;
 

@@ -4,41 +4,18 @@ import { updateOwnUser } from '../account/update.ts';
 import { auditEntry } from '../audit/audit-log.ts';
 import { signOut } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
-import { apiKeySection } from './api-keys.ts';
-import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
-import { organizationSection } from './organizations.ts';
+import { areaForm, areaPage } from './area.ts';
+import { currentPasswordField, field, form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
-import { describeCode, type Problem } from './problems.ts';
-import { factorSection, identitySection, sessionSection } from './security.ts';
-import type { PageTexts } from './texts/texts.ts';
+import type { Problem } from './problems.ts';
 import { takeTyped } from './typed.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/** Profile, password, second factors, sessions, identities and API keys of the user. */
-export const accountPage: PageDefinition = { name: 'account', access: 'user', view: viewAccount };
+/** Profile of the user, and what is done with the whole account. */
+export const accountPage = areaPage('account', viewAccount);
 
-/** A form on the account page. */
-export function accountForm(
-  name: string,
-  submit: (visit: Visit, owner: Owner) => Promise<keyof PageTexts['saved']>,
-  options: Pick<PageDefinition, 'limiter' | 'isSensitive'> = {},
-): PageDefinition {
-  return {
-    ...options,
-    name,
-    access: 'user',
-    hasPage: false,
-    view: viewAccount,
-    async submit(visit) {
-      const { owner } = visit;
-      if (owner === undefined) return visit.redirect('sign-in');
-      // Shown by the page.
-      return visit.redirect('account', { saved: await submit(visit, owner) });
-    },
-  };
-}
-
-export const profileForm = accountForm(
+export const profileForm = areaForm(
+  accountPage,
   'profile',
   async (visit, owner) => {
     const data = { full_name: (visit.form.full_name ?? '').trim() };
@@ -49,7 +26,8 @@ export const profileForm = accountForm(
   { limiter: 'otp' },
 );
 
-export const emailForm = accountForm(
+export const emailForm = areaForm(
+  accountPage,
   'email',
   async (visit, owner) => {
     // The link leads to a code that is not exchanged: the session is already here.
@@ -68,7 +46,8 @@ export const signOutForm: PageDefinition = {
   name: 'sign-out',
   access: 'everyone',
   hasPage: false,
-  view: viewAccount,
+  view: (visit, outcome) =>
+    visit.owner === undefined ? viewSignedOut(visit, outcome) : accountPage.view(visit, outcome),
   async submit(visit) {
     const { context, owner, metadata } = visit;
     if (owner !== undefined) {
@@ -79,6 +58,15 @@ export const signOutForm: PageDefinition = {
     return visit.redirect('sign-in');
   },
 };
+
+function viewSignedOut(visit: Visit, { problem }: Outcome): View {
+  const { texts } = visit;
+  return {
+    title: texts.yourAccount,
+    content: html`${problemSummary(problem)}
+<p><a href="${visit.path('sign-in')}">${texts.signIn}</a></p>`,
+  };
+}
 
 /** Deletes the account, after the password or a recent sign-in. */
 export const deletePage: PageDefinition = {
@@ -112,45 +100,15 @@ ${form(visit, { action: visit.path('delete'), content })}
   };
 }
 
-async function viewAccount(visit: Visit, outcome: Outcome): Promise<View> {
-  const { owner, query, texts } = visit;
-  const { problem = describeCode(query.error_code, texts) } = outcome;
-  if (owner === undefined)
-    return {
-      title: texts.yourAccount,
-      content: html`${problemSummary(problem)}
-<p><a href="${visit.path('sign-in')}">${texts.signIn}</a></p>`,
-    };
-  const { user } = owner;
-  return {
-    title: texts.yourAccount,
-    isWide: true,
-    ...(problem && { problem }),
-    content: html`${problemSummary(problem)}
-${problem === undefined && notice(findNotice(visit))}
-<p>${texts.signedInAs} <strong>${user.email || user.phone || user.id}</strong></p>
+function viewAccount(visit: Visit, { user }: Owner, { problem }: Outcome): Html {
+  const { texts } = visit;
+  return html`<p>${texts.signedInAs} <strong>${user.email || user.phone || user.id}</strong></p>
 ${form(visit, { action: visit.path('sign-out'), content: html`<button class="secondary">${texts.signOut}</button>` })}
 ${profileSection(visit, user, problem)}
-<section aria-labelledby="password-title">
-<h2 id="password-title">${texts.password}</h2>
-<p><a class="button" href="${visit.path('password')}">${user.passwordHash === undefined ? texts.setPassword : texts.changePassword}</a></p>
-</section>
-${await factorSection(visit, user)}
-${await organizationSection(visit, owner, problem)}
-${await sessionSection(visit, owner)}
-${await identitySection(visit, user)}
-${await apiKeySection(visit, user)}
 <section aria-labelledby="delete-title">
 <h2 id="delete-title">${texts.deleteAccount}</h2>
 <p><a class="button" href="${visit.path('delete')}">${texts.deleteAccount}</a></p>
-</section>`,
-  };
-}
-
-function findNotice({ query: { saved = '', message }, texts }: Visit): string | undefined {
-  if (message !== undefined) return texts.otherAddress;
-  // A key of it.
-  return Object.hasOwn(texts.saved, saved) ? texts.saved[saved as keyof PageTexts['saved']] : undefined;
+</section>`;
 }
 
 function profileSection(visit: Visit, user: User, problem: Problem | undefined): Html {

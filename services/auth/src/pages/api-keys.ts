@@ -6,7 +6,7 @@ import { changeKeys, type OrganizationKeysContext } from '../organizations/keys.
 import { requireMembership } from '../organizations/organizations.ts';
 import { isPermitted } from '../organizations/roles.ts';
 import type { Membership } from '../organizations/store.ts';
-import type { User } from '../users/user.ts';
+import { areaForm, areaPage, time } from './area.ts';
 import { field, form, problemSummary } from './forms.ts';
 import { readOrganizationId } from './organizations.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
@@ -15,36 +15,45 @@ import type { Owner, Visit } from './visit.ts';
 /** How long a replaced key is valid, as its page says. */
 const grace = '24h';
 
-/** API keys on the account page. Undefined unless users manage keys of their own. */
-export async function apiKeySection(visit: Visit, user: User): Promise<Html | undefined> {
-  if (!hasSelfService(visit)) return undefined;
+/** API keys of the user. */
+export const apiKeysPage = areaPage('api-keys', async (visit, { user }) => {
   const keys = await visit.context.store.apiKeys.listOwned(user.id);
   const { apiKeysText: text } = visit.texts;
-  return keySection(visit, { keys, text, query: {}, revoke: visit.path('api-key-revoke') });
-}
+  return keyList(visit, { keys, text, query: {}, revoke: visit.path('api-key-revoke') });
+});
+
+/** Ends a key of the user. A session that may not create keys may do this. */
+export const revokeApiKeyForm = areaForm(apiKeysPage, 'api-key-revoke', async (visit, { user }) => {
+  const { context, metadata } = visit;
+  const key = await getOwnKey(context, { userId: user.id }, visit.form.key_id ?? '');
+  await revokeApiKey(context, key, { actor: user, metadata });
+  return 'api-key';
+});
 
 /** API keys on the page of an organization, for members whose role permits to see them. */
 export async function organizationKeySection(
   visit: Visit,
   { organization: { id }, role }: Membership,
 ): Promise<Html | undefined> {
-  const { settings, store } = visit.context;
-  if (!hasSelfService(visit) || !isPermitted(settings, role, 'keys:read')) return undefined;
-  return keySection(visit, {
+  const { texts, context } = visit;
+  const { settings, store } = context;
+  const isEnabled = settings.apiKeysEnabled && settings.apiKeysSelfService;
+  if (!isEnabled || !isPermitted(settings, role, 'keys:read')) return undefined;
+  const list = {
     keys: await store.apiKeys.listOwned(id),
-    text: visit.texts.organizationKeysText,
+    text: texts.organizationKeysText,
     query: { organization: id },
     revoke: isPermitted(settings, role, 'keys:write')
       ? visit.path('organization-key-revoke', { id })
       : undefined,
-  });
+  };
+  return html`<section aria-labelledby="api-keys-title">
+<h2 id="api-keys-title">${texts.apiKeys}</h2>
+${keyList(visit, list)}
+</section>`;
 }
 
-function hasSelfService({ context: { settings } }: Visit): boolean {
-  return settings.apiKeysEnabled && settings.apiKeysSelfService;
-}
-
-interface KeySection {
+interface KeyList {
   readonly keys: readonly ApiKey[];
   /** The text of a list without keys. */
   readonly text: string;
@@ -54,17 +63,14 @@ interface KeySection {
   readonly revoke: string | undefined;
 }
 
-function keySection(visit: Visit, section: KeySection): Html {
+function keyList(visit: Visit, list: KeyList): Html {
   const { texts } = visit;
-  const { keys, text, query, revoke } = section;
-  return html`<section aria-labelledby="api-keys-title">
-<h2 id="api-keys-title">${texts.apiKeys}</h2>
-${keys.length === 0 ? html`<p>${text}</p>` : html`<ul class="items">${keys.map((key) => keyItem(visit, key, section))}</ul>`}
-${revoke !== undefined && html`<p><a class="button" href="${visit.path('api-key', query)}">${texts.createApiKey}</a></p>`}
-</section>`;
+  const { keys, text, query, revoke } = list;
+  return html`${keys.length === 0 ? html`<p>${text}</p>` : html`<ul class="items">${keys.map((key) => keyItem(visit, key, list))}</ul>`}
+${revoke !== undefined && html`<p><a class="button" href="${visit.path('api-key', query)}">${texts.createApiKey}</a></p>`}`;
 }
 
-function keyItem(visit: Visit, key: ApiKey, { query, revoke }: KeySection): Html {
+function keyItem(visit: Visit, key: ApiKey, { query, revoke }: KeyList): Html {
   const { texts, context } = visit;
   const { id, name, prefix, last4, disabled, expires_at: expiresAt, last_used_at: usedAt } = key;
   const isExpired = expiresAt !== null && expiresAt.getTime() <= context.nowMs();
@@ -79,11 +85,6 @@ ${form(visit, { action: revoke, content })}`;
     expiresAt !== null && !isExpired && html`, ${texts.validUntil} ${time(expiresAt)}`
   }</small></span>
 ${changes}</li>`;
-}
-
-function time(at: Date): Html {
-  const iso = at.toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>`;
 }
 
 /** The user or the organization whose keys the page is about. */
@@ -109,7 +110,7 @@ async function findManaged(visit: Visit, caller: Owner): Promise<Managed> {
       maxKeys: settings.apiKeysPerUser,
       byMember: false,
       query: {},
-      back: html`<a href="${visit.path('account')}">${texts.backToAccount}</a>`,
+      back: html`<a href="${visit.path('api-keys')}">${texts.backToAccount}</a>`,
       change: (work) => work(context),
     };
   const id = readOrganizationId(query.organization);
@@ -184,13 +185,4 @@ function viewKey({ texts }: Visit, key: string, { back }: Managed): View {
 <p><code>${key}</code></p>
 <p class="after">${back}</p>`,
   };
-}
-
-/** Ends a key of the user. A session that may not create keys may do this. */
-export async function endApiKey(visit: Visit, owner: Owner): Promise<'api-key'> {
-  const { context, metadata } = visit;
-  requireSelfService(context);
-  const key = await getOwnKey(context, { userId: owner.user.id }, visit.form.key_id ?? '');
-  await revokeApiKey(context, key, { actor: owner.user, metadata });
-  return 'api-key';
 }

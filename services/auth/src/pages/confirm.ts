@@ -3,13 +3,14 @@ import type { FastifyReply } from 'fastify';
 import { confirmSession } from '../account/change-password.ts';
 import { sendNonce } from '../account/reauthentication.ts';
 import { hasRecentSignIn } from '../sessions/assurance.ts';
+import { backTo } from './area.ts';
 import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { keepTyped } from './typed.ts';
 import type { Visit } from './visit.ts';
 
-/** Pages that continue after the confirmation; the forms of the account page continue there. */
-const targets: readonly string[] = ['factor', 'factor-remove', 'recovery-codes', 'password', 'api-key'];
+/** The last segment of the path of a page, which continues after the confirmation. */
+const pageName = /^[a-z-]{1,40}$/;
 /** Parameters of these pages. */
 const parameters = ['type', 'factor', 'organization', 'rotate'] as const;
 
@@ -38,7 +39,7 @@ export const confirmPage: PageDefinition = {
     }
     const { current_password: currentPassword, nonce } = fields;
     await confirmSession(context, { ...owner, currentPassword, nonce }, metadata);
-    return targets.includes(target) ? visit.redirect(target, more) : visit.redirect('account');
+    return pageName.test(target) ? visit.redirect(target, more) : visit.redirect('account');
   },
 };
 
@@ -80,6 +81,6 @@ ${problem === undefined && isSent && notice(texts.codeSent)}
 ${isSent ? byCode : owner?.user.passwordHash !== undefined && byPassword}
 ${canSend && send}
 <p class="after"><a href="${visit.path('sign-in', { again: 'true' })}">${texts.signInAgain}</a></p>
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${backTo(visit, 'account')}`,
   };
 }

@@ -163,7 +163,10 @@ function clientLinks({ metadata }: OAuthClient, texts: PageTexts): Html | undefi
 }
 
 /** The text of a scope, or its name. */
-function describeScope(scope: string, { texts: { scopes }, language, context: { settings } }: Visit): string {
+export function describeScope(
+  scope: string,
+  { texts: { scopes }, language, context: { settings } }: Visit,
+): string {
   if (Object.hasOwn(scopes, scope)) return scopes[scope as keyof PageTexts['scopes']]; // a key of it
   const { descriptions = {} } = settings.oauthServerScopes.find(({ name }) => name === scope) ?? {};
   const found = lookupLanguage([language, 'en'], Object.keys(descriptions)) ?? Object.keys(descriptions)[0];

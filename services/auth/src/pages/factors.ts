@@ -4,6 +4,7 @@ import { removeRecoveryCodes } from '../mfa/recovery-codes.ts';
 import { toObject } from '../outbound/post-form.ts';
 import type { Factor } from '../users/factor.ts';
 import { getUser } from '../users/save-user.ts';
+import { backTo } from './area.ts';
 import { field, form, problemSummary } from './forms.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
 import { codeFields, describeFactor, sendCode, verifyCode } from './second-factor.ts';
@@ -52,7 +53,7 @@ export const confirmFactorPage: PageDefinition = {
     const { owner } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
     visit.keep(await verifyCode(visit, owner));
-    return visit.redirect('account', { saved: 'factor' });
+    return visit.redirect('security', { saved: 'factor' });
   },
 };
 
@@ -68,7 +69,7 @@ export const removeFactorPage: PageDefinition = {
     const factor = getFactor(owner.user, query.factor ?? '');
     if (factor.type === 'recovery_code') await removeRecoveryCodes(context, owner, metadata);
     else await unenrollFactor(context, { ...owner, factorId: factor.id }, metadata);
-    return visit.redirect('account', { saved: 'factor-removed' });
+    return visit.redirect('security', { saved: 'factor-removed' });
   },
 };
 
@@ -85,7 +86,7 @@ ${
     : html`<p>${texts.removeFactorText(describeFactor(factor, texts))}</p>
 ${form(visit, { action: visit.path('factor-remove', { factor: factor.id }), content })}`
 }
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${backTo(visit, 'security')}`,
   };
 }
 
@@ -117,7 +118,7 @@ function viewEnroll(visit: Visit, { problem }: Outcome): View {
     content: html`${problemSummary(problem)}
 <p>${texts[text]}</p>
 ${form(visit, { action: visit.path('factor', { type }), content: html`${input}<button>${texts.next}</button>` })}
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${backTo(visit, 'security')}`,
   };
 }
 
@@ -156,5 +157,5 @@ function codeForm(visit: Visit, factor: NewFactor, { problem }: Outcome) {
     action: visit.path('factor-code', { type }),
     content: codeFields(visit, factor, { challengeId, problem }),
   })}
-<p class="after"><a href="${visit.path('account')}">${visit.texts.cancel}</a></p>`;
+<p class="after"><a href="${visit.path('security')}">${visit.texts.cancel}</a></p>`;
 }

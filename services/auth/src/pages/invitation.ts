@@ -4,6 +4,7 @@ import { errors } from '../errors.ts';
 import { readCookie, setCookie } from '../http/cookies.ts';
 import { switchOrganization } from '../organizations/active.ts';
 import { acceptInvitation, openInvitation } from '../organizations/invitations.ts';
+import { backTo } from './area.ts';
 import { form, problemSummary } from './forms.ts';
 import { roleLabel } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
@@ -36,7 +37,7 @@ export const invitationPage: PageDefinition = {
     const { organization } = await acceptInvitation(context, { user, token, actor: user, metadata });
     await switchOrganization(context, { ...owner, organizationId: organization.id }, metadata);
     setCookie(reply, [invitationCookie.name, ''], { settings: context.settings, maxAgeSeconds: 0 });
-    return visit.redirect('account', { saved: 'joined' });
+    return visit.redirect('organizations', { saved: 'joined' });
   },
 };
 
@@ -66,7 +67,7 @@ async function viewInvitation(visit: Visit, outcome: Outcome): Promise<View> {
       title: texts.invitation,
       problem: opened,
       content: html`${problemSummary(opened)}
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${backTo(visit, 'organizations')}`,
     };
   const { organization, invitation } = opened;
   return {
@@ -74,6 +75,6 @@ async function viewInvitation(visit: Visit, outcome: Outcome): Promise<View> {
     content: html`${problemSummary(outcome.problem)}
 <p>${texts.invitationTo(organization.name, roleLabel(invitation.role, texts))}</p>
 ${form(visit, { action: visit.path('invitation'), content: html`<button>${texts.join}</button>` })}
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${backTo(visit, 'organizations')}`,
   };
 }

@@ -11,7 +11,8 @@ import { type Change, requireMembership } from '../organizations/organizations.t
 import { isPermitted, maySetRole } from '../organizations/roles.ts';
 import type { Member, Membership } from '../organizations/store.ts';
 import { organizationKeySection } from './api-keys.ts';
-import { field, form, notice, problemSummary } from './forms.ts';
+import { areaView } from './area.ts';
+import { field, form } from './forms.ts';
 import { readOrganizationId, roleLabel } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { PageTexts } from './texts/texts.ts';
@@ -101,27 +102,19 @@ export const organizationKeyRevokeForm = organizationForm(
   },
 );
 
-async function viewOrganization(visit: Visit, { problem }: Outcome): Promise<View> {
+async function viewOrganization(visit: Visit, outcome: Outcome): Promise<View> {
   const { context, owner, query, texts } = visit;
-  const back = html`<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`;
-  if (owner === undefined) return { title: texts.organizations, content: back };
+  // The page is for users: `access`.
+  if (owner === undefined) return { title: texts.organizations, content: html`` };
   const id = readOrganizationId(query.id);
   const membership = await requireMembership(context, id, { ...owner, permission: 'organization:read' });
-  const { saved = '' } = query;
-  // A key of it.
-  const message = Object.hasOwn(texts.saved, saved)
-    ? texts.saved[saved as keyof PageTexts['saved']]
-    : undefined;
-  return {
+  return areaView(visit, 'organizations', {
     title: membership.organization.name,
-    isWide: true,
-    content: html`${problemSummary(problem)}
-${problem === undefined && notice(message)}
-${await memberSection(visit, owner, membership)}
-${await invitationSection(visit, membership, problem)}
-${await organizationKeySection(visit, membership)}
-${back}`,
-  };
+    outcome,
+    content: html`${await memberSection(visit, owner, membership)}
+${await invitationSection(visit, membership, outcome.problem)}
+${await organizationKeySection(visit, membership)}`,
+  });
 }
 
 function can({ context }: Visit, { role }: Membership, permission: OrganizationPermission): boolean {

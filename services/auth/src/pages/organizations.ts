@@ -6,9 +6,10 @@ import { joinByDomain, listJoinable } from '../organizations/domains.ts';
 import { removeMember } from '../organizations/members.ts';
 import type { Organization } from '../organizations/organization.ts';
 import { createOrganization, requireMembership } from '../organizations/organizations.ts';
+import { areaForm, areaPage } from './area.ts';
 import { field, form } from './forms.ts';
 import { invitationOf } from './invitation.ts';
-import type { Problem } from './problems.ts';
+import type { Outcome } from './page.ts';
 import type { PageTexts } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
 
@@ -23,15 +24,16 @@ export function readOrganizationId(id = ''): string {
   return id.toLowerCase();
 }
 
-/** Organizations on the account page. */
-export async function organizationSection(
+/** Organizations of the user, with offers to join others. */
+export const organizationsPage = areaPage('organizations', viewOrganizations);
+
+async function viewOrganizations(
   visit: Visit,
   { user, session }: Owner,
-  problem: Problem | undefined,
-): Promise<Html | undefined> {
+  { problem }: Outcome,
+): Promise<Html> {
   const { context, texts } = visit;
   const { settings, store } = context;
-  if (!settings.organizationsEnabled) return undefined;
   const memberships = await store.organizations.listMemberships(user.id);
   const joinable = await listJoinable(context, user);
   const active = session.organization?.id;
@@ -69,50 +71,59 @@ ${buttonOf(organization)('organization-join', texts.join)}</li>`,
     )}
 <button class="secondary">${texts.createOrganization}</button>`,
   });
-  return html`<section aria-labelledby="organizations-title">
-<h2 id="organizations-title">${texts.organizations}</h2>
-${invitationOf(visit) !== undefined && html`<p><a class="button" href="${visit.path('invitation')}">${texts.openInvitation}</a></p>`}
+  return html`${invitationOf(visit) !== undefined && html`<p><a class="button" href="${visit.path('invitation')}">${texts.openInvitation}</a></p>`}
 ${items.length + offers.length > 0 && html`<ul class="items">${[...items, ...offers]}</ul>`}
-${settings.organizationsCreate === 'any' && create}
-</section>`;
+${settings.organizationsCreate === 'any' && create}`;
 }
 
-export async function switchActive(visit: Visit, owner: Owner): Promise<'organization'> {
-  const organizationId = readOrganizationId(visit.form.organization_id);
-  await switchOrganization(visit.context, { ...owner, organizationId }, visit.metadata);
-  return 'organization';
-}
+export const switchOrganizationForm = areaForm(
+  organizationsPage,
+  'organization-switch',
+  async (visit, owner) => {
+    const organizationId = readOrganizationId(visit.form.organization_id);
+    await switchOrganization(visit.context, { ...owner, organizationId }, visit.metadata);
+    return 'organization';
+  },
+);
 
 /** Joins an organization that has the domain of the user's email, and switches to it. */
-export async function joinOffered(visit: Visit, owner: Owner): Promise<'joined'> {
+export const joinOrganizationForm = areaForm(organizationsPage, 'organization-join', async (visit, owner) => {
   const { context, metadata } = visit;
   const { user } = owner;
   const id = readOrganizationId(visit.form.organization_id);
   await joinByDomain(context, { id, user, actor: user, metadata });
   await switchOrganization(context, { ...owner, organizationId: id }, metadata);
   return 'joined';
-}
+});
 
-export async function leaveOrganization(visit: Visit, owner: Owner): Promise<'organization-left'> {
-  const { context, metadata } = visit;
-  const organizationId = readOrganizationId(visit.form.organization_id);
-  const { user } = owner;
-  const { role: own } = await requireMembership(context, organizationId, {
-    ...owner,
-    permission: 'organization:read',
-  });
-  await removeMember(context, { organizationId, userId: user.id, own, actor: user, metadata });
-  return 'organization-left';
-}
+export const leaveOrganizationForm = areaForm(
+  organizationsPage,
+  'organization-leave',
+  async (visit, owner) => {
+    const { context, metadata } = visit;
+    const organizationId = readOrganizationId(visit.form.organization_id);
+    const { user } = owner;
+    const { role: own } = await requireMembership(context, organizationId, {
+      ...owner,
+      permission: 'organization:read',
+    });
+    await removeMember(context, { organizationId, userId: user.id, own, actor: user, metadata });
+    return 'organization-left';
+  },
+);
 
-export async function createOwn(visit: Visit, { user }: Owner): Promise<'organization'> {
-  const { context, metadata, form: fields } = visit;
-  const { settings } = context;
-  if (settings.organizationsCreate === 'admin') throw errors.organization_permission_denied();
-  await createOrganization(
-    context,
-    { name: fields.organization_name ?? '' },
-    { actor: user, metadata, ownerId: user.id, maxPerUser: settings.organizationsMaxPerUser },
-  );
-  return 'organization';
-}
+export const createOrganizationForm = areaForm(
+  organizationsPage,
+  'organization-create',
+  async (visit, { user }) => {
+    const { context, metadata, form: fields } = visit;
+    const { settings } = context;
+    if (settings.organizationsCreate === 'admin') throw errors.organization_permission_denied();
+    await createOrganization(
+      context,
+      { name: fields.organization_name ?? '' },
+      { actor: user, metadata, ownerId: user.id, maxPerUser: settings.organizationsMaxPerUser },
+    );
+    return 'organization';
+  },
+);

@@ -2,6 +2,7 @@ import type { Html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountContext } from '../account/update.ts';
 import type { ApiKeysContext } from '../api-keys/keys.ts';
+import type { Settings } from '../config/settings.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
@@ -56,6 +57,8 @@ export interface Outcome {
 export interface PageDefinition {
   /** The last segment of the path. */
   readonly name: string;
+  /** Default: always. */
+  readonly isEnabled?: ((settings: Settings) => boolean) | undefined;
   /**
    * Who may see it: everyone, a user who has yet to verify the second factor, or a signed-in user.
    */
@@ -76,6 +79,8 @@ export interface PageDefinition {
   readonly hasCaptcha?: boolean;
   /** Default true. False for the target of forms on another page. */
   readonly hasPage?: boolean;
+  /** The page that has the form, if it is another one. */
+  readonly home?: string;
 }
 
 /** Adds the routes of a page: GET shows it, POST handles its form. */
@@ -120,14 +125,14 @@ export function addPage(api: Api, context: PagesContext, page: PageDefinition): 
 /** A redirect to the page that has to come first. */
 function admit(
   visit: Visit,
-  { access, name, isSensitive = false }: PageDefinition,
+  { access, name, home = name, isSensitive = false }: PageDefinition,
 ): FastifyReply | undefined {
   const { owner } = visit;
   if (access === 'everyone') return undefined;
   if (owner === undefined) return visit.redirect('sign-in');
   if (access === 'user' && needsSecondFactor(owner.user, owner.session))
     return visit.redirect('second-factor');
-  return isSensitive ? confirmFirst(visit, name) : undefined;
+  return isSensitive ? confirmFirst(visit, home) : undefined;
 }
 
 async function render(

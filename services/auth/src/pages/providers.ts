@@ -61,14 +61,14 @@ async function startAtProvider(visit: Visit): Promise<FastifyReply> {
   const isLinking = query.link !== undefined;
   if (isLinking) {
     if (owner === undefined) return visit.redirect('sign-in');
-    const confirmation = confirmFirst(visit, 'account');
+    const confirmation = confirmFirst(visit, 'security');
     if (confirmation !== undefined) return confirmation;
     checkMayLink(context, owner);
     if (!isEqual(query.link ?? '', linkToken(visit))) throw errors.form_rejected();
   }
   const { settings } = context;
   const browserSecret = openBrowserSecret(request, reply, { settings, isFormPost: connection.isFormPost });
-  const landing = isLinking ? 'account' : 'continue';
+  const landing = isLinking ? 'security' : 'continue';
   const url = await startSignIn(
     context,
     connection,

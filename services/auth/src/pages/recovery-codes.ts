@@ -1,5 +1,6 @@
 import { html } from '@tollgate/kit/html';
 import { generateRecoveryCodes, regenerateRecoveryCodes } from '../mfa/recovery-codes.ts';
+import { backTo } from './area.ts';
 import { form, problemSummary } from './forms.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
 import type { Visit } from './visit.ts';
@@ -34,7 +35,7 @@ function viewRequest(visit: Visit, { problem }: Outcome): View {
 <p>${texts.recoveryCodesText}</p>
 ${replaces && html`<p>${texts.replaceRecoveryCodesText}</p>`}
 ${form(visit, { action: visit.path('recovery-codes'), content: html`<button>${title}</button>` })}
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${backTo(visit, 'security')}`,
   };
 }
 
@@ -44,6 +45,6 @@ function viewCodes(visit: Visit, codes: readonly string[]): View {
     title: texts.recoveryCodes,
     content: html`<p>${texts.keepRecoveryCodes}</p>
 <ul class="items">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>
-<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+${backTo(visit, 'security')}`,
   };
 }

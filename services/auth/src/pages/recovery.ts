@@ -7,6 +7,7 @@ import { exchangeCode, findCodeOwner, toChallenge } from '../flows/pkce.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { recover } from '../sign-in/otp.ts';
+import { backTo } from './area.ts';
 import { captcha } from './captcha.ts';
 import { continueSession } from './completion.ts';
 import { confirmFirst } from './confirm.ts';
@@ -96,7 +97,7 @@ export const passwordPage: PageDefinition = {
         await sendNonce(context, owner.user, metadata);
       throw error;
     });
-    return isRecovery(owner) ? continueSession(visit) : visit.redirect('account', { saved: 'password' });
+    return isRecovery(owner) ? continueSession(visit) : visit.redirect('security', { saved: 'password' });
   },
 };
 
@@ -163,6 +164,6 @@ ${
     title: texts.setNewPassword,
     content: html`${problemSummary(problem)}
 ${form(visit, { action, content })}
-${owner !== undefined && !isRecovery(owner) && html`<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`}`,
+${owner !== undefined && !isRecovery(owner) && backTo(visit, 'security')}`,
   };
 }

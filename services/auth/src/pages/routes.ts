@@ -1,7 +1,8 @@
 import type { AddRoutes } from '../http/api.ts';
 import { addStyleRoute } from '../http/page-style.ts';
-import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
-import { apiKeyPage, endApiKey } from './api-keys.ts';
+import { accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
+import { apiKeyPage, apiKeysPage, revokeApiKeyForm } from './api-keys.ts';
+import { applicationsPage, revokeApplicationForm } from './applications.ts';
 import { codeForm, codePage } from './code.ts';
 import { confirmPage } from './confirm.ts';
 import { consentPage } from './consent.ts';
@@ -18,18 +19,34 @@ import {
   organizationKeyRevokeForm,
   organizationPage,
 } from './organization.ts';
-import { createOwn, joinOffered, leaveOrganization, switchActive } from './organizations.ts';
+import {
+  createOrganizationForm,
+  joinOrganizationForm,
+  leaveOrganizationForm,
+  organizationsPage,
+  switchOrganizationForm,
+} from './organizations.ts';
 import { addPage, type PageDefinition, type PagesContext } from './page.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
 import { recoveryCodesPage } from './recovery-codes.ts';
 import { resendPage } from './resend.ts';
 import { secondFactorPage } from './second-factor.ts';
-import { endSession, removeIdentity } from './security.ts';
+import { removeIdentityForm, securityPage } from './security.ts';
+import { endSessionForm, sessionsPage } from './sessions.ts';
 import { signInPage } from './sign-in.ts';
 import { signUpPage } from './sign-up.ts';
 
-const pages: readonly PageDefinition[] = [
+/** Enables pages of an optional part together with its page of the account area. */
+function enabledWith(
+  { isEnabled }: PageDefinition,
+  definitions: readonly PageDefinition[],
+): readonly PageDefinition[] {
+  return definitions.map((page) => ({ ...page, isEnabled }));
+}
+
+/** All pages, whatever the settings enable. */
+export const allPages: readonly PageDefinition[] = [
   signInPage,
   codePage,
   codeForm,
@@ -39,43 +56,48 @@ const pages: readonly PageDefinition[] = [
   secondFactorPage,
   recoveryPage,
   passwordPage,
+  resendPage,
+  signOutForm,
+
   accountPage,
   profileForm,
   emailForm,
+  deletePage,
+  confirmPage,
+
+  securityPage,
+  removeIdentityForm,
   enrollPage,
   confirmFactorPage,
   removeFactorPage,
   recoveryCodesPage,
-  confirmPage,
-  resendPage,
-  accountForm('session-end', endSession, { isSensitive: true }),
-  accountForm('identity-remove', removeIdentity, { isSensitive: true }),
+
+  sessionsPage,
+  endSessionForm,
+
+  apiKeysPage,
+  revokeApiKeyForm,
   apiKeyPage,
-  accountForm('api-key-revoke', endApiKey),
-  deletePage,
-  signOutForm,
+
+  applicationsPage,
+  revokeApplicationForm,
+  ...enabledWith(applicationsPage, [consentPage, devicePage, deviceDonePage, logoutPage]),
+
+  organizationsPage,
+  switchOrganizationForm,
+  joinOrganizationForm,
+  leaveOrganizationForm,
+  createOrganizationForm,
+  ...enabledWith(organizationsPage, [
+    invitationPage,
+    organizationPage,
+    memberRoleForm,
+    memberRemoveForm,
+    inviteForm,
+    invitationRevokeForm,
+    organizationKeyRevokeForm,
+  ]),
 ];
-
-/** Pages of organizations, which the settings enable. */
-const organizationPages: readonly PageDefinition[] = [
-  invitationPage,
-  organizationPage,
-  memberRoleForm,
-  memberRemoveForm,
-  inviteForm,
-  invitationRevokeForm,
-  organizationKeyRevokeForm,
-  accountForm('organization-switch', switchActive),
-  accountForm('organization-join', joinOffered),
-  accountForm('organization-leave', leaveOrganization),
-  accountForm('organization-create', createOwn),
-];
-
-/** Pages for users of OAuth clients, which the settings enable. */
-const oauthPages: readonly PageDefinition[] = [consentPage, devicePage, deviceDonePage, logoutPage];
-
-/** All pages, whatever the settings enable. */
-export const allPages: readonly PageDefinition[] = [...pages, ...organizationPages, ...oauthPages];
 
 /** `/pages/…`: the pages for users. */
 export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
@@ -84,10 +106,5 @@ export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   const { settings } = context;
   if (!settings.pagesEnabled) return;
   api.decorateRequest('visit', undefined);
-  const shown = [
-    ...pages,
-    ...(settings.organizationsEnabled ? organizationPages : []),
-    ...(settings.oauthServerEnabled ? oauthPages : []),
-  ];
-  for (const page of shown) addPage(api, context, page);
+  for (const page of allPages) if (page.isEnabled?.(settings) ?? true) addPage(api, context, page);
 };

@@ -54,13 +54,13 @@ t.test('changes on the pages lead through a confirmation', async (t) => {
       { email: 'eva@pages.example' },
       { target: 'email' },
     );
-    t.equal(location(form), '/pages/confirm?target=email');
+    t.equal(location(form), '/pages/confirm?target=account');
     const sent = await browser.submit(
-      `${pages}/confirm?target=email`,
+      `${pages}/confirm?target=account`,
       { send: 'true' },
       { target: 'confirm' },
     );
-    t.equal(location(sent), '/pages/confirm?target=email&sent=true');
+    t.equal(location(sent), '/pages/confirm?target=account&sent=true');
     const wrong = await browser.submit(`${apiUrl}${location(sent)}`, { nonce: '000000' });
     t.equal(wrong.status, 422);
     t.match(await wrong.text(), 'name="nonce"', 'the code can be entered again');
@@ -122,16 +122,16 @@ t.test('changes on the pages lead through a confirmation', async (t) => {
   await t.test('before accounts are connected, and sessions end', async (t) => {
     wait();
     const connect = async () => {
-      const [, link = ''] = /href="([^"]+provider=github[^"]+)"/.exec(await text('account')) ?? [];
+      const [, link = ''] = /href="([^"]+provider=github[^"]+)"/.exec(await text('security')) ?? [];
       return location(await browser.open(new URL(link.replaceAll('&amp;', '&'), apiUrl).href));
     };
-    t.equal(await connect(), '/pages/confirm?target=account');
+    t.equal(await connect(), '/pages/confirm?target=security');
     const credentials = { identifier: ada.email, password: ada.password };
     await browser.submit(`${pages}/sign-in?again=true`, credentials, { target: 'sign-in' });
     t.match(await connect(), /^http/);
     wait();
-    const ended = await browser.submit(`${pages}/account`, {}, { target: 'session-end' });
-    t.equal(location(ended), '/pages/confirm?target=session-end');
+    const ended = await browser.submit(`${pages}/sessions`, {}, { target: 'session-end' });
+    t.equal(location(ended), '/pages/confirm?target=sessions');
   });
 
   await t.test('not twice for the password, and not after a reset', async (t) => {
@@ -139,7 +139,7 @@ t.test('changes on the pages lead through a confirmation', async (t) => {
     t.match(await text('password'), 'name="current_password"');
     const password = 'battery staple';
     const saved = await browser.submit(`${pages}/password`, { current_password: ada.password, password });
-    t.equal(location(saved), '/pages/account?saved=password');
+    t.equal(location(saved), '/pages/security?saved=password');
 
     await browser.submit(`${pages}/recovery`, { email: ada.email });
     const reset = new Browser(hosts);

@@ -54,18 +54,17 @@ t.test('pages', async (t) => {
   await t.test('a person connects and disconnects an account, and ends sessions', async (t) => {
     const browser = new Browser(hosts);
     await browser.visit(`${pagesUrl}/provider?provider=google`, `${pagesUrl}/account`);
-    const [, link = ''] = /href="([^"]+provider=github[^"]+)"/.exec(await text(browser, 'account')) ?? [];
+    const [, link = ''] = /href="([^"]+provider=github[^"]+)"/.exec(await text(browser, 'security')) ?? [];
     const url = new URL(link.replaceAll('&amp;', '&'), apiUrl);
-    await browser.visit(url.href, `${pagesUrl}/account`);
-    const linked = await text(browser, 'account');
-    t.match(linked, 'aria-label="Disconnect: GitHub"');
-    t.match(linked, 'Sign out all other sessions');
+    await browser.visit(url.href, `${pagesUrl}/security`);
+    t.match(await text(browser, 'security'), 'aria-label="Disconnect: GitHub"');
+    t.match(await text(browser, 'sessions'), 'Sign out all other sessions');
 
-    const removed = await browser.submit(`${pagesUrl}/account`, {}, { target: 'identity-remove' });
-    t.equal(removed.headers.get('location'), '/pages/account?saved=identity');
-    await browser.submit(`${pagesUrl}/account`, {}, { target: 'session-end' });
+    const removed = await browser.submit(`${pagesUrl}/security`, {}, { target: 'identity-remove' });
+    t.equal(removed.headers.get('location'), '/pages/security?saved=identity');
+    await browser.submit(`${pagesUrl}/sessions`, {}, { target: 'session-end' });
     const { status } = await browser.submit(
-      `${pagesUrl}/account`,
+      `${pagesUrl}/sessions`,
       { session_id: 'not-an-id' },
       { target: 'session-end' },
     );

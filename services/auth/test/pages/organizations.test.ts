@@ -43,12 +43,12 @@ t.test('people manage their organizations without scripts', async (t) => {
   const bob = await signIn('bob@example.com');
   await ada.enter();
   t.equal(
-    await ada.send('account', 'organization-create', { organization_name: 'Acme' }),
-    '/pages/account?saved=organization',
+    await ada.send('organizations', 'organization-create', { organization_name: 'Acme' }),
+    '/pages/organizations?saved=organization',
   );
-  const [, id = ''] = /organization\?id=([0-9a-f-]{36})">Acme</.exec(await ada.text('account')) ?? [];
-  t.equal(await ada.send('account', 'organization-switch'), '/pages/account?saved=organization');
-  t.match(await ada.text('account'), '<strong>(active)</strong>');
+  const [, id = ''] = /organization\?id=([0-9a-f-]{36})">Acme</.exec(await ada.text('organizations')) ?? [];
+  t.equal(await ada.send('organizations', 'organization-switch'), '/pages/organizations?saved=organization');
+  t.match(await ada.text('organizations'), '<strong>(active)</strong>');
   const page = `organization?id=${id}`;
   t.equal(
     await ada.send(page, 'invite', { email: 'bob@example.com', role: 'admin' }),
@@ -64,7 +64,7 @@ t.test('people manage their organizations without scripts', async (t) => {
   const listed = await ada.text(page);
   t.match(listed, `Reports<br>\n<small><code>tgk_…${key.slice(-4)}</code>, `);
   t.notMatch(listed, key);
-  t.notMatch(await ada.text('account'), 'Reports', 'not a key of the user');
+  t.notMatch(await ada.text('api-keys'), 'Reports', 'not a key of the user');
   const [, replace = ''] = /href="\/pages\/(api-key\?[^"]*rotate=[^"]+)"/.exec(listed) ?? [];
   const replacement = replace.replaceAll('&amp;', '&');
   t.match(await ada.text(replacement), 'The key “Reports” stays valid for 24 hours.');
@@ -79,35 +79,38 @@ t.test('people manage their organizations without scripts', async (t) => {
   t.equal(`${link.origin}${link.pathname}`, `${pagesUrl}/invitation`);
   t.match(await (await bob.open(link.href)).text(), 'You have been invited to an organization.');
   await bob.enter();
-  t.match(await bob.text('account'), 'Open your invitation');
+  t.match(await bob.text('organizations'), 'Open your invitation');
   t.match(await bob.text('invitation'), 'You have been invited to join Acme as Administrator.');
-  t.equal(await bob.send('invitation', 'invitation'), '/pages/account?saved=joined');
-  const joined = await bob.text('account');
+  t.equal(await bob.send('invitation', 'invitation'), '/pages/organizations?saved=joined');
+  const joined = await bob.text('organizations');
   t.match(joined, '<strong>(active)</strong>');
   t.notMatch(joined, 'Open your invitation');
   t.match(await bob.text(page), 'ada@example.com');
 
-  t.match(await ada.send('account', 'organization-leave'), /422 .*You are the last owner\./s);
+  t.match(await ada.send('organizations', 'organization-leave'), /422 .*You are the last owner\./s);
   const saved = `/pages/organization?id=${id}&saved=member`;
   t.equal(await ada.send(page, 'member-role', { role: 'owner' }), saved);
-  t.equal(await ada.send('account', 'organization-leave'), '/pages/account?saved=organization-left');
+  t.equal(
+    await ada.send('organizations', 'organization-leave'),
+    '/pages/organizations?saved=organization-left',
+  );
   for (const foreign of [page, `api-key?organization=${id}`])
     t.match(await ada.text(foreign), 'This organization does not exist any more.', 'of others');
   await server.call('PUT', `/admin/organizations/${id}/members/${ada.id}`, {
     token: adminToken(),
     body: { role: 'member' },
   });
-  t.notMatch(await ada.text(page), 'API key', 'a member without the permission');
+  t.notMatch(await ada.text(page), 'Reports', 'a member without the permission');
   t.match(await ada.text(`api-key?organization=${id}`), 'You may not do this in this organization.');
   t.equal(
     await ada
-      .send('account', 'organization-create', { organization_name: ' ' })
+      .send('organizations', 'organization-create', { organization_name: ' ' })
       .then((answer) => answer.slice(0, 3)),
     '400',
   );
 });
 
-t.test('the account page offers organizations that have the domain of the address', async (t) => {
+t.test('users see organizations that have the domain of the address', async (t) => {
   const server = await startAuthServer(t, {
     ...withOrganizations,
     PAGES_ENABLED: 'true',
@@ -124,21 +127,21 @@ t.test('the account page offers organizations that have the domain of the addres
     const browser = new Browser({ [apiUrl]: server.url });
     await browser.submit(`${pagesUrl}/sign-in`, { identifier: email, password: credentials.password });
     return {
-      account: async () => (await browser.open(`${pagesUrl}/account`)).text(),
+      organizations: async () => (await browser.open(`${pagesUrl}/organizations`)).text(),
       join: (id: unknown) =>
         browser.submit(
-          `${pagesUrl}/account`,
+          `${pagesUrl}/organizations`,
           { organization_id: String(id) },
           { target: 'organization-join' },
         ),
     };
   };
-  t.notMatch(await (await open('eve@umbrella.example')).account(), 'organization-join');
+  t.notMatch(await (await open('eve@umbrella.example')).organizations(), 'organization-join');
   const bob = await open('bob@acme.example');
-  t.match(await bob.account(), 'aria-label="Join: Acme"');
+  t.match(await bob.organizations(), 'aria-label="Join: Acme"');
   t.equal((await bob.join(other.body.id)).status, 404);
-  t.equal((await bob.join(body.id)).headers.get('location'), '/pages/account?saved=joined');
-  const joined = await bob.account();
+  t.equal((await bob.join(body.id)).headers.get('location'), '/pages/organizations?saved=joined');
+  const joined = await bob.organizations();
   t.match(joined, '<strong>(active)</strong>');
   t.notMatch(joined, 'organization-join');
 });
@@ -146,7 +149,7 @@ t.test('the account page offers organizations that have the domain of the addres
 t.test('without the setting no page has organizations', async (t) => {
   const server = await startAuthServer(t, { PAGES_ENABLED: 'true' });
   const browser = new Browser({ [apiUrl]: server.url });
-  for (const page of ['organization', 'invitation']) {
+  for (const page of ['organizations', 'organization', 'invitation']) {
     const { status } = await browser.open(`${pagesUrl}/${page}`);
     t.equal(status, 404, page);
   }

@@ -5,7 +5,14 @@ import { type AuthServer, type SignedIn, signedIn } from '../helpers/auth-server
 import { Browser } from '../helpers/browser.ts';
 import { addProvider } from '../helpers/custom-providers.ts';
 import { linkIn } from '../helpers/mail-server.ts';
-import { createApplication, createMachine, oauthServer, openAuthorize } from '../helpers/oauth-clients.ts';
+import {
+  authorize,
+  createApplication,
+  createMachine,
+  oauthServer,
+  openAuthorize,
+  redeem,
+} from '../helpers/oauth-clients.ts';
 import { createOrganization, withOrganizations } from '../helpers/organizations.ts';
 import { apiUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
 import { textMessages } from '../helpers/text-messages.ts';
@@ -70,6 +77,7 @@ export async function startPages(t: Test): Promise<PageState> {
   });
   const { accessToken: token } = user;
   await server.call('POST', '/user/api-keys', { token, body: { name: 'Reports' } });
+  await connectApplication(server, user);
   return {
     server,
     user,
@@ -105,6 +113,14 @@ async function connectDevice(server: AuthServer): Promise<string> {
   const url = `${apiUrl}/pages/device`;
   const entered = await browser.submit(url, { user_code: String(body.user_code) }, { target: 'device' });
   return toPath(entered.headers.get('location'));
+}
+
+/** An application that has access to the account. */
+async function connectApplication(server: AuthServer, { accessToken: token }: SignedIn): Promise<void> {
+  const client = await createApplication(server);
+  const [resource, scope] = ['https://mcp.example.com/notes', 'openid email profile'];
+  const code = await authorize(server, token, { client_id: client.client_id, scope, resource });
+  await redeem(server, client, code, { resource });
 }
 
 /** An app asks to link an identity, whose page another browser opens. */

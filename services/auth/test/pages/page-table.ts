@@ -1,5 +1,6 @@
 import { builtInTexts } from '../../src/i18n/texts/texts.ts';
 import type { PageTexts } from '../../src/pages/texts/texts.ts';
+import { accountTable } from './account-table.ts';
 import type { PageState } from './page-state.ts';
 
 type TitleKey = { [Key in keyof PageTexts]: PageTexts[Key] extends string ? Key : never }[keyof PageTexts];
@@ -72,7 +73,7 @@ export const pageTable: readonly PageRow[] = [
     hasProblem: true,
   },
 
-  { path: 'account?saved=factor', visitor: 'user', title: 'yourAccount' },
+  ...accountTable,
   { path: 'password', visitor: 'user', title: 'setNewPassword' },
   { path: 'factor?type=totp', visitor: 'user', title: 'setUpApp' },
   { path: 'factor?type=phone', visitor: 'user', title: 'setUpMessages' },

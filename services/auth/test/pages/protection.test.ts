@@ -363,7 +363,7 @@ t.test('a phone is set up as second factor, and its code is asked for', async (t
   const wrong = await confirm('654321');
   t.equal(wrong.status, 422);
   t.match(await wrong.text(), form.challenge_id);
-  t.equal((await confirm('123456')).headers.get('location'), '/auth/v1/pages/account?saved=factor');
+  t.equal((await confirm('123456')).headers.get('location'), '/auth/v1/pages/security?saved=factor');
 
   const other = browse();
   server.clock.advance(60_000);
@@ -433,7 +433,7 @@ t.test('CAPTCHA and a code before the password change apply as in the API', asyn
   const wrong = await browser.submit(`${url}/password`, { ...change, nonce: '000000' });
   t.equal(wrong.status, 422);
   const saved = await browser.submit(`${url}/password`, { ...change, nonce });
-  t.equal(saved.headers.get('location'), '/pages/account?saved=password');
+  t.equal(saved.headers.get('location'), '/pages/security?saved=password');
 
   const verifier = 'x'.repeat(43);
   const query = new URLSearchParams({

@@ -48,16 +48,16 @@ t.test('second factor on the pages', async (t) => {
     fields.set(name, value);
   fields.set('code', code());
   const confirmed = await browser.open(`${pages}/factor-code?type=totp`, fields);
-  t.equal(confirmed.headers.get('location'), '/pages/account?saved=factor');
+  t.equal(confirmed.headers.get('location'), '/pages/security?saved=factor');
 
   let codes: string[] = [];
   await t.test('recovery codes are made, shown once, counted and replaced', async (t) => {
-    t.match(await text(browser, 'account'), 'Create recovery codes');
+    t.match(await text(browser, 'security'), 'Create recovery codes');
     const made = await (await submit(browser, 'recovery-codes', {})).text();
     t.match(made, 'They are not shown again');
     const before = [...made.matchAll(/<li><code>(\w+)</g)].map(([, value = '']) => value);
     t.ok(before.length >= 8);
-    const account = await text(browser, 'account');
+    const account = await text(browser, 'security');
     t.match(account, `Recovery codes (${before.length} left)`);
     t.match(account, 'Replace recovery codes');
     const replaced = await (await submit(browser, 'recovery-codes', {})).text();
@@ -76,7 +76,7 @@ t.test('second factor on the pages', async (t) => {
     t.match(await wrong.text(), 'The code is not correct');
     const entered = await submit(other, url, { code: codes[0] ?? '' }, 'second-factor');
     t.equal(entered.headers.get('location'), '/pages/account');
-    t.match(await text(other, 'account'), `Recovery codes (${codes.length - 1} left)`);
+    t.match(await text(other, 'security'), `Recovery codes (${codes.length - 1} left)`);
   });
 
   await t.test('a replayed code says so, once', async (t) => {
@@ -117,15 +117,15 @@ t.test('second factor on the pages', async (t) => {
     server.clock.advance(60_000);
     await submit(other, 'second-factor', { code: code() });
     const remove = async (name: string) => {
-      const account = await text(other, 'account');
+      const account = await text(other, 'security');
       const [, link = ''] = new RegExp(`href="([^"]+)" aria-label="Remove: ${name}"`).exec(account) ?? [];
       const url = `factor-remove${new URL(link, apiUrl).search}`;
       t.match(await text(other, url), `${name} will no longer protect your account.`);
       return submit(other, url, {}, 'factor-remove');
     };
-    const saved = '/pages/account?saved=factor-removed';
+    const saved = '/pages/security?saved=factor-removed';
     t.equal((await remove('Recovery codes')).headers.get('location'), saved);
-    t.match(await text(other, 'account'), 'Create recovery codes');
+    t.match(await text(other, 'security'), 'Create recovery codes');
     t.equal((await remove('Phone')).headers.get('location'), saved);
     t.match(await text(other, 'factor-remove?factor=x'), 'This factor has been removed.');
   });

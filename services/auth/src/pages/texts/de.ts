@@ -1,9 +1,13 @@
+import { account } from './account/de.ts';
 import type { PageTexts } from './texts.ts';
 
 const expired = 'Dieser Link ist abgelaufen oder wurde bereits verwendet. Bitte fordern Sie einen neuen an.';
 const taken = 'Zu dieser E-Mail-Adresse gibt es bereits ein Konto.';
 
+const { saved, errors, ...texts } = account;
+
 export const de: PageTexts = {
+  ...texts,
   errorPrefix: 'Fehler: ',
   wentWrong: 'Etwas ist schiefgelaufen',
   tryLater: 'Bitte versuchen Sie es gleich noch einmal.',
@@ -214,6 +218,7 @@ export const de: PageTexts = {
     `Sie erhalten einen neuen Schlüssel. Der Schlüssel „${name}“ bleibt 24 Stunden gültig.`,
 
   saved: {
+    ...saved,
     profile: 'Ihr Profil ist gespeichert.',
     email: 'Wir haben eine E-Mail gesendet. Ihre Adresse ändert sich, sobald Sie dem Link darin folgen.',
     password: 'Ihr neues Passwort ist gespeichert. Alle anderen Sitzungen sind beendet.',
@@ -231,6 +236,7 @@ export const de: PageTexts = {
   },
 
   errors: {
+    ...errors,
     device_code_invalid: 'Der Code ist ungültig oder abgelaufen. Beginnen Sie auf Ihrem Gerät von vorn.',
     invitation_not_found: 'Diese Einladung ist abgelaufen, verwendet oder zurückgezogen.',
     invitation_email_mismatch:

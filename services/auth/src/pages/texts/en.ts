@@ -1,8 +1,13 @@
+import { account } from './account/en.ts';
+
 const expired = 'This link has expired or was already used. Please request a new one.';
 const taken = 'There is already an account with this email address.';
 
+const { saved, errors, ...texts } = account;
+
 /** English, which defines the texts that the other languages have. */
 export const en = {
+  ...texts,
   errorPrefix: 'Error: ',
   wentWrong: 'Something went wrong',
   tryLater: 'Please try again in a moment.',
@@ -205,6 +210,7 @@ export const en = {
   replaceApiKeyText: (name: string) => `You get a new key. The key “${name}” stays valid for 24 hours.`,
 
   saved: {
+    ...saved,
     profile: 'Your profile is saved.',
     email: 'We have sent an email. Your address changes when you follow the link in it.',
     password: 'Your new password is saved. All other sessions have ended.',
@@ -222,6 +228,7 @@ export const en = {
   },
 
   errors: {
+    ...errors,
     device_code_invalid: 'The code is not valid, or has expired. Start again on your device.',
     invitation_not_found: 'This invitation has expired, or was used or revoked.',
     invitation_email_mismatch:

@@ -1,9 +1,13 @@
+import { account } from './account/es.ts';
 import type { PageTexts } from './texts.ts';
 
 const expired = 'Este enlace ha caducado o ya se ha utilizado. Solicita uno nuevo.';
 const taken = 'Ya existe una cuenta con esta dirección de correo.';
 
+const { saved, errors, ...texts } = account;
+
 export const es: PageTexts = {
+  ...texts,
   errorPrefix: 'Error: ',
   wentWrong: 'Algo ha fallado',
   tryLater: 'Vuelve a intentarlo dentro de un momento.',
@@ -210,6 +214,7 @@ export const es: PageTexts = {
     `Recibirás una clave nueva. La clave «${name}» seguirá siendo válida durante 24 horas.`,
 
   saved: {
+    ...saved,
     profile: 'Tu perfil se ha guardado.',
     email: 'Hemos enviado un correo. Tu dirección cambiará cuando sigas el enlace.',
     password: 'Tu contraseña nueva se ha guardado. Las demás sesiones se han cerrado.',
@@ -227,6 +232,7 @@ export const es: PageTexts = {
   },
 
   errors: {
+    ...errors,
     device_code_invalid: 'El código no es válido o ha caducado. Empiece de nuevo en su dispositivo.',
     invitation_not_found: 'Esta invitación ha caducado, o se ha usado o revocado.',
     invitation_email_mismatch:

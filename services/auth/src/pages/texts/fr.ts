@@ -1,9 +1,13 @@
+import { account } from './account/fr.ts';
 import type { PageTexts } from './texts.ts';
 
 const expired = 'Ce lien a expiré ou a déjà été utilisé. Veuillez en demander un nouveau.';
 const taken = 'Un compte existe déjà avec cette adresse e-mail.';
 
+const { saved, errors, ...texts } = account;
+
 export const fr: PageTexts = {
+  ...texts,
   errorPrefix: 'Erreur : ',
   wentWrong: 'Une erreur est survenue',
   tryLater: 'Veuillez réessayer dans un instant.',
@@ -212,6 +216,7 @@ export const fr: PageTexts = {
   replaceApiKeyText: (name) => `Vous recevez une nouvelle clé. La clé « ${name} » reste valable 24 heures.`,
 
   saved: {
+    ...saved,
     profile: 'Votre profil est enregistré.',
     email: 'Nous avons envoyé un e-mail. Votre adresse changera lorsque vous suivrez le lien qu’il contient.',
     password: 'Votre nouveau mot de passe est enregistré. Toutes les autres sessions sont fermées.',
@@ -229,6 +234,7 @@ export const fr: PageTexts = {
   },
 
   errors: {
+    ...errors,
     device_code_invalid: 'Le code n’est pas valide ou a expiré. Recommencez sur votre appareil.',
     invitation_not_found: 'Cette invitation a expiré, ou a été utilisée ou révoquée.',
     invitation_email_mismatch:

@@ -1,10 +1,14 @@
+import { account } from './account/ja.ts';
 import type { PageTexts } from './texts.ts';
 
 const expired =
   'このリンクは有効期限が切れているか、すでに使用されています。新しいリンクをリクエストしてください。';
 const taken = 'このメールアドレスのアカウントはすでに存在します。';
 
+const { saved, errors, ...texts } = account;
+
 export const ja: PageTexts = {
+  ...texts,
   errorPrefix: 'エラー: ',
   wentWrong: '問題が発生しました',
   tryLater: 'しばらくしてからもう一度お試しください。',
@@ -207,6 +211,7 @@ export const ja: PageTexts = {
   replaceApiKeyText: (name) => `新しいキーが発行されます。キー「${name}」は 24 時間有効です。`,
 
   saved: {
+    ...saved,
     profile: 'プロフィールを保存しました。',
     email: 'メールを送信しました。リンクを開くとメールアドレスが変更されます。',
     password: '新しいパスワードを保存しました。ほかのセッションはすべて終了しました。',
@@ -224,6 +229,7 @@ export const ja: PageTexts = {
   },
 
   errors: {
+    ...errors,
     device_code_invalid: 'コードが無効か、有効期限が切れています。デバイスで最初からやり直してください。',
     invitation_not_found: 'この招待は期限切れか、使用済みか、取り消されています。',
     invitation_email_mismatch: 'この招待は別のメールアドレス宛てです。そのアドレスでログインしてください。',

@@ -1,9 +1,13 @@
+import { account } from './account/pt.ts';
 import type { PageTexts } from './texts.ts';
 
 const expired = 'Este link expirou ou já foi usado. Solicite um novo.';
 const taken = 'Já existe uma conta com este e-mail.';
 
+const { saved, errors, ...texts } = account;
+
 export const pt: PageTexts = {
+  ...texts,
   errorPrefix: 'Erro: ',
   wentWrong: 'Algo deu errado',
   tryLater: 'Tente novamente em instantes.',
@@ -208,6 +212,7 @@ export const pt: PageTexts = {
   replaceApiKeyText: (name) => `Você recebe uma nova chave. A chave “${name}” continua válida por 24 horas.`,
 
   saved: {
+    ...saved,
     profile: 'Seu perfil foi salvo.',
     email: 'Enviamos um e-mail. Seu endereço muda quando você seguir o link.',
     password: 'Sua nova senha foi salva. As outras sessões foram encerradas.',
@@ -225,6 +230,7 @@ export const pt: PageTexts = {
   },
 
   errors: {
+    ...errors,
     device_code_invalid: 'O código não é válido ou expirou. Comece de novo no seu dispositivo.',
     invitation_not_found: 'Este convite expirou, ou foi usado ou revogado.',
     invitation_email_mismatch: 'Este convite é para outro endereço de e-mail. Entre com esse endereço.',

@@ -1,0 +1,22 @@
+import type { PageRow } from './page-table.ts';
+
+const visitor = 'user';
+
+/** Pages of the account area. */
+export const accountTable: readonly PageRow[] = [
+  { visitor, path: 'account', title: 'yourAccount' },
+  { visitor, path: 'account?saved=profile', title: 'yourAccount' },
+  { visitor, path: 'security', title: 'security' },
+  { visitor, path: 'security?error_code=bad_oauth_state', title: 'security', hasProblem: true },
+  { visitor, path: 'sessions', title: 'sessions' },
+  {
+    visitor,
+    path: 'sessions',
+    title: 'sessions',
+    submit: { target: 'session-end', fields: { session_id: 'x' } },
+    hasProblem: true,
+  },
+  { visitor, path: 'applications', title: 'applications' },
+  { visitor, path: 'organizations', title: 'organizations' },
+  { visitor, path: 'api-keys', title: 'apiKeys' },
+];
