@@ -31,6 +31,8 @@ const flags = [
   ...['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
   ...['--no-first-run', '--disable-background-networking', '--disable-component-update'],
   '--remote-debugging-port=0',
+  // Certificates of tests are of an authority that it does not know.
+  '--ignore-certificate-errors',
 ];
 
 /** `hosts` are reached at other addresses: `{ 'example.com:80': '127.0.0.1:1234' }`. */

@@ -61,6 +61,17 @@ export const errors = defineErrors({
   path_not_canonical: define(400, g.invalidArgument, 'The request path is ambiguous'),
   method_not_upper_case: define(400, g.invalidArgument, 'The request method has lower-case letters'),
   not_http: define(403, g.permissionDenied, 'Only HTTP requests can be authorized'),
+  sign_in_required: define(302, g.unauthenticated, 'The browser has to sign in first'),
+  sign_in_failed: define(
+    400,
+    g.invalidArgument,
+    'The sign-in has expired, was used before, or began in another browser. Open the page again',
+  ),
+  cross_site_request: define(
+    403,
+    g.permissionDenied,
+    'The request may be of another site: it needs Sec-Fetch-Site or Origin of its own',
+  ),
   route_denied: define(403, g.permissionDenied, 'Access denied'),
   role_not_allowed: define(403, g.permissionDenied, 'The role of the user does not permit this request'),
   anonymous_not_allowed: define(403, g.permissionDenied, 'Anonymous users are not allowed'),

@@ -1,5 +1,6 @@
 import type { credentialKinds } from '../definition/fields.ts';
 import type { AccessSpec, PolicySpec } from '../definition/spec.ts';
+import { checkBrowser } from './browser.ts';
 import { compileResource, type ProtectedResource, resourceAudiences } from './resource.ts';
 
 /** Who may call. */
@@ -26,6 +27,8 @@ export interface AuthenticatedAccess {
   /** Values of `aud`: the token must have any of them. */
   readonly audiences?: readonly string[] | undefined;
   readonly resource?: ProtectedResource | undefined;
+  /** Whether a browser without a session goes to the sign-in page. Undefined: no. */
+  readonly browser?: 'Redirect';
 }
 
 /** Any caller who is not anonymous. */
@@ -47,12 +50,16 @@ export function compileAccess(
   policy: Pick<PolicySpec, 'hosts'>,
   report: (field: string, message: string) => void,
 ): Access {
-  const { type = 'Authenticated', assurance = 'AAL1', anonymousUsers = false, resource, ...lists } = spec;
+  const { type = 'Authenticated', assurance = 'AAL1', anonymousUsers = false, ...others } = spec;
+  const { resource, browser, ...lists } = others;
   if (type === 'Authenticated') {
     const known = resource && compileResource(resource, policy, report);
     // A token for another resource must not be accepted.
     const own = known && { resource: known, audiences: lists.audiences ?? resourceAudiences(known) };
-    return { type, ...lists, ...own, assurance: assuranceLevels[assurance], anonymousUsers };
+    const compiled = { type, ...lists, ...own, assurance: assuranceLevels[assurance], anonymousUsers };
+    if (browser !== 'Redirect') return compiled;
+    checkBrowser(spec, policy, report);
+    return { ...compiled, browser };
   }
   for (const name of Object.keys(spec))
     if (name !== 'type') report(name, `has no effect with type: ${type}; remove either`);

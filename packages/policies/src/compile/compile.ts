@@ -4,6 +4,7 @@ import { PathIndex } from '../match/path-index.ts';
 import { PatternTree } from '../match/pattern-tree.ts';
 import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } from '../match/request-match.ts';
 import { type Access, authenticated, compileAccess } from './access.ts';
+import { browserHeaders, hasBrowser } from './browser.ts';
 import { findUncovered } from './coverage.ts';
 import { allLimits, checkLimits, type LimitDescriptor, policyDomain, toLimitDescriptor } from './limits.ts';
 import type { ProtectedResource } from './resource.ts';
@@ -30,6 +31,8 @@ export interface CompiledPolicy {
   readonly headers: readonly string[];
   /** Resources of its parts by the path of their metadata. Undefined: none. */
   readonly resources?: ReadonlyMap<string, ProtectedResource>;
+  /** Whether browsers sign in for any part of it. Undefined: no. */
+  readonly hasBrowser?: true;
   /** Holds for the routes of its Gateways in addition to their own policies. */
   readonly overrides?: CompiledPolicy;
 }
@@ -78,11 +81,14 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
   if (problems.length > 0) return { ok: false, problems };
   const entries = rules.flatMap(({ rule, matches }) => matches.map(({ match }) => toEntry(match, rule)));
   const limitDomain = policyDomain(resource);
-  const common = { name, limitDomain, headers: findHeaders(spec) };
+  const isForBrowsers = [fallback, ...rules.map(({ rule }) => rule)].some(({ access }) => hasBrowser(access));
+  const headers = [...findHeaders(spec), ...(isForBrowsers ? browserHeaders : [])];
+  const common = { name, limitDomain, headers };
   const overrides = overridden && { ...common, rules: noRules, fallback: overridden };
   const policy = {
     ...{ ...common, rules: new PathIndex(entries), fallback },
     ...(resources.size > 0 && { resources }),
+    ...(isForBrowsers && { hasBrowser: true as const }),
     ...(overrides && { overrides }),
   };
   const all = { rules: [fallback, ...rules.map(({ rule }) => rule)], overridden };
@@ -107,8 +113,9 @@ function compileOverrides(
   report: Report,
 ): PolicyRule {
   const scope: Scope = { limits, report, access: { type: 'Public' }, hosts: undefined };
-  if (access?.resource !== undefined)
-    report('overrides.access.resource', 'belongs into the access of a route, or of `access`');
+  for (const name of ['resource', 'browser'] as const)
+    if (access?.[name] !== undefined)
+      report(`overrides.access.${name}`, 'belongs into the access of a route, or of `access`');
   const compiled = readAccess(access, 'overrides.access', scope);
   for (const [index, { only }] of limits.entries())
     if (only !== undefined)

@@ -51,6 +51,8 @@ export class PolicyTable {
    * policy for routes, a route that is not known must not get the default access.
    */
   readonly hasRoutes: boolean;
+  /** Whether browsers sign in for any of the policies. */
+  readonly hasBrowser: boolean;
   /** Filled as requests come. */
   readonly #outcomes = new Map<RouteHit, Outcome>();
 
@@ -67,6 +69,7 @@ export class PolicyTable {
     this.#byName = byName;
     this.#routes = routes;
     this.hasRoutes = routes.size > 0 || hasPolicyForRoutes;
+    this.hasBrowser = policies.some(({ policy }) => policy.hasBrowser === true);
     this.#hosts = findOwners(policies);
   }
 

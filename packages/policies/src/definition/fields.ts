@@ -206,6 +206,12 @@ export const accessFields = {
     maxItems: 64,
     description: 'Issuers whose tokens are accepted: tollgate, and names of trusted issuers. Default: all.',
   },
+  browser: {
+    kind: 'choice',
+    values: ['None', 'Redirect'],
+    description:
+      'Redirect: a browser without a session goes to the sign-in page, and a cookie identifies the user afterwards. Default None.',
+  },
   resource: {
     kind: 'part',
     description:

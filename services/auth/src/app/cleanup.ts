@@ -21,6 +21,7 @@ export const expiringKinds = [
   'oidc_authorizations',
   'device_codes',
   'pushed_requests',
+  'browser_sessions',
   'unused_clients',
   'mfa_challenges',
   'webauthn_challenges',
@@ -184,7 +185,8 @@ const deleteExpired = {
   ended_sessions: deleteOld('sessions', 'not_after'),
   old_sessions: deleteOld('sessions', 'created_at'),
   idle_sessions: deleteOld('sessions', 'created_at', {
-    and: fragment`coalesce(refreshed_at at time zone 'utc', created_at) < ${p.before}`,
+    and: fragment`coalesce(refreshed_at at time zone 'utc', created_at) < ${p.before}
+      and not exists (select 1 from browser_sessions b where b.session_id = sessions.id and b.used_at >= ${p.before})`,
   }),
   one_time_tokens: deleteOld('one_time_tokens', 'created_at', {
     before: fragment`${p.before}::timestamptz at time zone 'utc'`,
@@ -195,6 +197,8 @@ const deleteExpired = {
   oidc_authorizations: deleteOld('oidc_authorizations', 'stored_at'),
   device_codes: deleteOld('oauth_device_codes', 'expires_at'),
   pushed_requests: deleteOld('oauth_pushed_requests', 'expires_at'),
+  // Others end with the session of their user.
+  browser_sessions: deleteOld('browser_sessions', 'created_at', { and: raw('digest is null') }),
   unused_clients: deleteUnusedClients,
   mfa_challenges: deleteOld('mfa_challenges', 'created_at'),
   webauthn_challenges: deleteOld('webauthn_challenges', 'expires_at'),

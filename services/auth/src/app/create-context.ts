@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres';
 import { ApiKeyCache } from '../api-keys/key-cache.ts';
+import { BrowserSessionCache } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
 import { measureDatabase, traceDatabase } from '../db/observability.ts';
 import type { ChangedIds } from '../db/state-reads.ts';
@@ -81,6 +82,11 @@ function createCaches(store: Store, settings: Settings, nowMs: () => number) {
     identities: checksState ? new IdentityCache({ store: store.identityStates, ...options }) : undefined,
     clients: checksState ? new IdentityCache({ store: store.clientStates, ...options }) : undefined,
     apiKeys: settings.apiKeysEnabled ? new ApiKeyCache({ store: store.apiKeyStates, ...options }) : undefined,
+    /** Undefined: browsers cannot sign in. */
+    browserSessions:
+      checksState && settings.pagesEnabled
+        ? new BrowserSessionCache({ store: store.browserSessions, ...options })
+        : undefined,
   };
   const invalidate = (changed: ChangedIds): void => {
     for (const cache of Object.values(caches)) cache?.invalidate(changed);

@@ -9,6 +9,7 @@ import { buildExplainServer } from '../admin/explain-server.ts';
 import type { ApiKeyCache } from '../api-keys/key-cache.ts';
 import { KeyUsage } from '../api-keys/key-usage.ts';
 import { settingsSpec } from '../config/settings.ts';
+import { Browsers } from '../ext-authz/browsers.ts';
 import { noHeaders } from '../ext-authz/codec.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
 import { CheckExplainer } from '../ext-authz/explain.ts';
@@ -100,6 +101,7 @@ export async function createExtAuthz(
     : await PolicySource.open({
         settings,
         logger,
+        canSignIn: caches?.browserSessions !== undefined,
         health: health.component('access policies', { healthy: false }),
         metrics: registry && new PolicyMetrics(registry),
         tlsMetrics,
@@ -114,6 +116,8 @@ export async function createExtAuthz(
     identities: caches?.identities,
     clients: caches?.clients,
     apiKeys: usage && createKeyContext(context, { cache: caches?.apiKeys, usage, registry }),
+    browserSessions: caches?.browserSessions,
+    browsers: caches?.browserSessions && new Browsers(context),
     tracing: tracing.enabled ? tracing : undefined,
     nowMs,
     logger,

@@ -2,6 +2,7 @@ import { ImportStore } from '../admin/import/store.ts';
 import { ApiKeyStateStore } from '../api-keys/state-store.ts';
 import { ApiKeyStore } from '../api-keys/store.ts';
 import { AuditLog } from '../audit/audit-log.ts';
+import { BrowserSessionStore } from '../browser-sessions/store.ts';
 import { isPool, type Queryable, query } from '../db/connection.ts';
 import { EncryptedColumnStore } from '../db/encrypted-columns.ts';
 import { findMissingIndexes } from '../db/indexes.ts';
@@ -90,6 +91,7 @@ export class Store {
   readonly apiKeys: ApiKeyStore;
   readonly apiKeyStates: ApiKeyStateStore;
   readonly domains: DomainStore;
+  readonly browserSessions: BrowserSessionStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
 
@@ -127,6 +129,7 @@ export class Store {
     this.apiKeys = new ApiKeyStore(sql, onChange);
     this.apiKeyStates = new ApiKeyStateStore(sql);
     this.domains = new DomainStore(sql);
+    this.browserSessions = new BrowserSessionStore(sql);
   }
 
   /** @see Transactions */

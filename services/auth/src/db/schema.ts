@@ -171,6 +171,10 @@ export const usedColumns: Columns = {
   oauth_pushed_requests: ['request_uri', 'client_id', 'parameters', 'expires_at'],
   oauth_device_codes: ['request_id', 'device_code', 'user_code', 'expires_at', 'poll_interval', 'polled_at'],
   session_resources: ['session_id', 'resource'],
+  browser_sessions: [
+    ...['id', 'session_id', 'user_id', 'host', 'binding', 'code', 'code_expires_at', 'digest', 'claims'],
+    ...['created_at', 'used_at'],
+  ],
   session_authentications: ['session_id', 'authenticated_at', 'aal', 'methods'],
   oidc_authorizations: [
     ...['request_id', 'prompt', 'max_age', 'response_mode', 'hinted_user_id'],

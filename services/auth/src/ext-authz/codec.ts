@@ -266,10 +266,10 @@ function readRawHeader(reader: MessageReader, limit: number, { headers, wanted }
   if (wanted.has(name)) addHeader(headers.headers, name, text);
 }
 
-/** Joins repeated headers, as Envoy does before it compares them. */
+/** Joins repeated headers, as Envoy does before it compares them, and cookies as browsers do. */
 export function addHeader(headers: Record<string, string>, name: string, value: string): void {
   const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
-  headers[name] = before === undefined ? value : `${before},${value}`;
+  headers[name] = before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ','}${value}`;
 }
 
 /** The source of a check without an IP address, such as that of a Unix socket. */

@@ -1,9 +1,23 @@
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { AuthenticatedAccess } from '@tollgate/policies/compile/access';
+import { hasBrowser } from '@tollgate/policies/compile/browser';
 import type { PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
+import type { RouteHit } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
-import type { AssuranceLevel } from '../sessions/store.ts';
+import { isNavigation } from './browser-request.ts';
+import { type Browsers, stripCookies } from './browsers.ts';
 import type { CallerIdentity } from './caller.ts';
+import {
+  type AuthzDenied,
+  type ForbiddenCode,
+  forbidden,
+  insufficientAssurance,
+  insufficientScope,
+  invalidToken,
+  overRequestLimit,
+  refuse,
+  unavailable,
+} from './denials.ts';
 import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts';
 import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
 import { type FailedMatch, type MatchedPolicy, matchRequest } from './match-request.ts';
@@ -39,24 +53,6 @@ export interface AuthzAllowed {
   readonly responseHeaders?: Readonly<Record<string, string>>;
 }
 
-/** The response to the client, with the JSON body `{ code, error_code, msg }`. */
-export interface AuthzDenied {
-  readonly allowed: false;
-  /** 400 ambiguous path, 401 no valid token, 403 not permitted, 429 over limit, 503 unavailable. */
-  readonly httpStatus: 400 | 401 | 403 | 429 | 503;
-  readonly errorCode: string;
-  readonly message: string;
-  /**
-   * In addition to `content-type`: `www-authenticate` (RFC 6750 §3, RFC 9470), `retry-after` with
-   * 429 and 503, `ratelimit-…` with 429.
-   */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Set if a limit applied. */
-  readonly rateLimit?: RateLimitResult['code'];
-  /** Set with `rateLimit`, unless the caller has no identity. */
-  readonly identity?: CallerIdentity | undefined;
-}
-
 export interface AuthorizerContext extends AuthzContext {
   /** The rules in force, read for each request. */
   readonly rules: { readonly current: RouteRules };
@@ -66,6 +62,8 @@ export interface AuthorizerContext extends AuthzContext {
     | undefined;
   /** Undefined: no limits. */
   readonly rateLimiter: Pick<RateLimiter, 'check'> | undefined;
+  /** Undefined: browsers cannot sign in. */
+  readonly browsers: Pick<Browsers, 'answer' | 'begin'> | undefined;
 }
 
 /**
@@ -98,15 +96,23 @@ export class Authorizer {
       const rules = this.#context.rules.current;
       const { policies } = this.#context;
       if (policies !== undefined && policies.current === undefined) return unavailable();
+      const browsers = policies?.current?.hasBrowser === true ? this.#context.browsers : undefined;
+      const answer = browsers?.answer(request);
+      if (answer !== undefined) return answer.catch((error) => fail(error, logger));
       const match = matchRequest(rules, request, policies?.current);
       if (!match.ok) return this.#refuse(match, request);
       const { matched } = match;
       if (policies !== undefined) for (const { policy } of matched) policies.see(policy.name);
       const denial = findFixedDenial(matched);
       if (denial !== undefined) return denial;
-      const caller = this.#identifier.identify(request, rules.claims, timeoutMs);
+      const isForBrowsers = browsers !== undefined && matched.some(({ rule }) => hasBrowser(rule.access));
+      const caller = this.#identifier.identify(request, rules.claims, { timeoutMs, isForBrowsers });
       const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
-        const decision = decide(request, { matched, added: rules.addedAttributes }, known);
+        const decided = decide(request, { matched, added: rules.addedAttributes }, known);
+        const decision =
+          browsers === undefined
+            ? decided
+            : forBrowser(decided, known, { browsers, request, hits: match.hits });
         if (!decision.allowed || matched.every(({ rule }) => rule.limits.length === 0)) return decision;
         const timeLeftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
         return this.#limit(decision, matched, { request, timeLeftMs });
@@ -140,6 +146,25 @@ export class Authorizer {
     const result = second === undefined ? first : Promise.all(checks).then(joinResults);
     return result.then((known) => applyLimit(decision, known)).catch((error) => fail(error, logger));
   }
+}
+
+/** Sends a browser without a session to the sign-in page, and keeps cookies from upstreams. */
+function forBrowser(
+  decision: AuthzDecision,
+  caller: Caller,
+  {
+    browsers,
+    request,
+    hits,
+  }: {
+    readonly browsers: Pick<Browsers, 'begin'>;
+    readonly request: AuthzRequest;
+    readonly hits: readonly RouteHit[];
+  },
+): AuthzDecision {
+  if (decision.allowed) return { ...decision, headers: stripCookies(decision.headers, request.headers) };
+  if (caller.ok || caller.canSignIn !== true || !isNavigation(request)) return decision;
+  return browsers.begin(request, hits) ?? decision;
 }
 
 /** A denial that does not depend on the caller. */
@@ -203,7 +228,7 @@ function findDenial(access: AuthenticatedAccess, identity: CallerIdentity): Auth
 }
 
 type UnmetCondition =
-  | Exclude<ForbiddenCode, 'route_denied' | 'user_banned'>
+  | Exclude<ForbiddenCode, 'route_denied' | 'user_banned' | 'cross_site_request'>
   | 'insufficient_aal'
   | 'insufficient_scope';
 
@@ -249,124 +274,3 @@ function fail(error: unknown, logger: Pick<Logger, 'error'>): AuthzDenied {
 }
 
 const otherAudience = `${errors.bad_jwt.definition.message}, aud is not an audience of this route`;
-
-/** Denials that another token would not change. */
-type ForbiddenCode =
-  | 'route_denied'
-  | 'role_not_allowed'
-  | 'anonymous_not_allowed'
-  | 'user_banned'
-  | 'plan_not_allowed'
-  | 'credential_not_allowed'
-  | 'issuer_not_allowed'
-  | 'api_key_network_not_allowed';
-type InvalidTokenCode =
-  | 'bad_jwt'
-  | 'user_not_found'
-  | 'session_not_found'
-  | 'session_expired'
-  | 'oauth_client_not_found'
-  // These are about API keys.
-  | 'invalid_api_key'
-  | 'api_key_disabled'
-  | 'api_key_expired'
-  | 'several_credentials'
-  | 'user_banned';
-
-const realm = 'Bearer realm="tollgate"';
-/** Each request retries the database. */
-const retryAfterSeconds = 1;
-
-/** The answer to a request whose policies cannot be found. */
-export function refuse({ problem, reason }: FailedMatch): AuthzDenied {
-  if (problem === 'unknown_route') return unavailable();
-  if (problem === 'ambiguous_path') return ambiguousPath(reason);
-  return deny(400, 'method_not_upper_case', errors.method_not_upper_case.definition.message);
-}
-
-/** 400 for a path that gateway and upstream may interpret differently, or that is unknown. */
-export function ambiguousPath(reason: string): AuthzDenied {
-  const message = `${errors.path_not_canonical.definition.message}: ${reason}`;
-  return deny(400, 'path_not_canonical', message);
-}
-
-/**
- * 401 for a request without a token.
- *
- * @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1
- */
-export function noToken(): AuthzDenied {
-  const { message } = errors.no_authorization.definition;
-  return deny(401, 'no_authorization', message, { 'www-authenticate': realm });
-}
-
-/** 401 for a token or an API key that is malformed, expired or revoked. */
-export function invalidToken(
-  code: InvalidTokenCode,
-  message: string = errors[code].definition.message,
-): AuthzDenied {
-  return deny(401, code, message, challenge('invalid_token', message));
-}
-
-/** @see RFC 9470 §3 https://www.rfc-editor.org/rfc/rfc9470#section-3 */
-function insufficientAssurance(required: AssuranceLevel): AuthzDenied {
-  const message = `This requires a session with assurance level ${required}`;
-  const headers = challenge('insufficient_user_authentication', message, `, acr_values="${required}"`);
-  return deny(401, 'insufficient_aal', message, headers);
-}
-
-/** @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
-export function forbidden(code: ForbiddenCode): AuthzDenied {
-  const { message } = errors[code].definition;
-  return deny(403, code, message, challenge('insufficient_scope', message));
-}
-
-/** @see RFC 6750 §3 https://www.rfc-editor.org/rfc/rfc6750#section-3 */
-function insufficientScope(scopes: readonly string[]): AuthzDenied {
-  const { message } = errors.insufficient_scope.definition;
-  const headers = challenge('insufficient_scope', message, `, scope="${scopes.join(' ')}"`);
-  return deny(403, 'insufficient_scope', message, headers);
-}
-
-/** 429 for an address with too many wrong API keys. */
-export function overLimit(retryAfter: number): AuthzDenied {
-  return overRequestLimit({ 'retry-after': String(retryAfter) });
-}
-
-function overRequestLimit(headers: AuthzDenied['headers']): AuthzDenied {
-  return deny(429, 'over_request_rate_limit', errors.over_request_rate_limit.definition.message, headers);
-}
-
-export function unavailable(
-  code:
-    | 'authorization_unavailable'
-    | 'rate_limit_unavailable'
-    | 'policy_invalid'
-    | 'issuer_unavailable' = 'authorization_unavailable',
-): AuthzDenied {
-  const { message } = errors[code].definition;
-  return deny(503, code, message, { 'retry-after': String(retryAfterSeconds) });
-}
-
-/** Descriptions are constants without characters that need quoting. */
-function challenge(error: string, description: string, more = ''): Readonly<Record<string, string>> {
-  return { 'www-authenticate': `${realm}, error="${error}", error_description="${description}"${more}` };
-}
-
-function deny(
-  httpStatus: AuthzDenied['httpStatus'],
-  errorCode: string,
-  message: string,
-  headers: AuthzDenied['headers'] = {},
-): AuthzDenied {
-  return { allowed: false, httpStatus, errorCode, message, headers };
-}
-
-/** The body of a denial, in the format of the API's errors. */
-export function denialBody({ errorCode, message }: AuthzDenied, httpStatus: number): string {
-  return JSON.stringify({ code: httpStatus, error_code: errorCode, msg: message });
-}
-
-export function denialHeaders({ headers }: AuthzDenied): Readonly<Record<string, string>> {
-  return { 'content-type': 'application/json', ...headers };
-}

@@ -5,7 +5,8 @@ import { versionClaim } from '../keys/client-tokens.ts';
 import { type JwtClaims, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import type { ClientStateStore } from './client-state.ts';
-import { type AuthorizerContext, invalidToken, noToken } from './decision.ts';
+import type { AuthorizerContext } from './decision.ts';
+import { invalidToken, noToken } from './denials.ts';
 import { type Caller, CallerIdentifier } from './identity.ts';
 import type { IdentityStateStore } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
@@ -77,6 +78,7 @@ function identifyBearer(
   const identifier = new CallerIdentifier({
     ...context,
     apiKeys: undefined,
+    browserSessions: undefined,
     tracing: undefined,
     identities: {
       find: async (userId, sessionId, orgId) =>
@@ -84,8 +86,8 @@ function identifyBearer(
     },
     clients: { find: async (userId) => (await clientStates.findMany([{ userId }]))[0] },
   });
-  const request = { authorization: [`Bearer ${token}`], headers: {}, sourceAddress: '', forwardedFor: [] };
-  return identifier.identify(request, mapping);
+  const request = { method: '', host: '', headers: {}, sourceAddress: '', forwardedFor: [] };
+  return identifier.identify({ ...request, authorization: [`Bearer ${token}`] }, mapping);
 }
 
 const lifetimeSeconds = 60;

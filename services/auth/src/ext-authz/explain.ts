@@ -3,15 +3,8 @@ import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import type { RouteHit, RouteReference } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
 import type { CallerIdentity } from './caller.ts';
-import {
-  type AuthzDecision,
-  type AuthzRequest,
-  decide,
-  findFixedDenial,
-  overLimit,
-  refuse,
-  unavailable,
-} from './decision.ts';
+import { type AuthzDecision, type AuthzRequest, decide, findFixedDenial } from './decision.ts';
+import { overLimit, refuse, unavailable } from './denials.ts';
 import { type ExplainCallerContext, type ExplainedCaller, identifyExplained } from './explain-caller.ts';
 import { identityMetadata } from './grpc.ts';
 import type { Caller } from './identity.ts';

@@ -23,15 +23,8 @@ import {
   type WantedParts,
   writeAllowed,
 } from './codec.ts';
-import {
-  type Authorizer,
-  type AuthzAllowed,
-  type AuthzDecision,
-  type AuthzDenied,
-  type AuthzRequest,
-  denialBody,
-  denialHeaders,
-} from './decision.ts';
+import type { Authorizer, AuthzAllowed, AuthzDecision, AuthzRequest } from './decision.ts';
+import { type AuthzDenied, denialBody, denialHeaders } from './denials.ts';
 import { CallerHeaders } from './identity-headers.ts';
 import type { ResourceAnswer, ResourceMetadata } from './resource-metadata.ts';
 import { decodeRouteMetadata } from './route-metadata.ts';
@@ -199,6 +192,7 @@ function okResponse(decision: AuthzAllowed): Response {
 }
 
 const grpcStatuses: Readonly<Record<AuthzDenied['httpStatus'], GrpcStatus>> = {
+  302: grpcStatus.unauthenticated,
   400: grpcStatus.invalidArgument,
   401: grpcStatus.unauthenticated,
   403: grpcStatus.permissionDenied,

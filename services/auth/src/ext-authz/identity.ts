@@ -3,6 +3,8 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { isUuid } from '@tollgate/kit/text';
 import { inTime } from '@tollgate/kit/time';
+import { readAccessCookie } from '../browser-sessions/cookies.ts';
+import type { BrowserSessionCache, BrowserSessionState } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import type { Issuers, TokenVerification } from '../issuers/issuers.ts';
@@ -11,8 +13,7 @@ import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.t
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
 import { readAssurance } from '../sessions/assurance.ts';
-import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
-import { isBanned } from '../users/user.ts';
+import { mayBeCrossSite } from './browser-request.ts';
 import { type CallerIdentity, ownIssuer } from './caller.ts';
 import {
   type ClaimMapping,
@@ -25,10 +26,12 @@ import {
 import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
-import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
+import { parseBearer, signInAgain, signInFirst, toSessionToken } from './credentials.ts';
+import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './denials.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
 import { type Credentials, type KeyContext, KeyIdentifier } from './key-identifier.ts';
+import { claimedValues, findStateProblem } from './token-state.ts';
 
 /** The caller, or the response of a route that requires one. */
 export type Caller =
@@ -38,6 +41,8 @@ export type Caller =
       readonly denial: AuthzDenied;
       /** Headers with an API key, which upstreams must not see. */
       readonly credentials?: readonly string[];
+      /** Whether a browser gets a session at the sign-in page. */
+      readonly canSignIn?: true;
     };
 
 /** Parts that ext_authz shares with the API, and its own caches. */
@@ -52,6 +57,8 @@ export interface AuthzContext {
   readonly clients: Pick<IdentityCache<ClientState>, 'find'> | undefined;
   /** Undefined: API keys are not accepted. */
   readonly apiKeys: KeyContext | undefined;
+  /** Undefined: cookies are not accepted. */
+  readonly browserSessions: Pick<BrowserSessionCache, 'recall' | 'find'> | undefined;
   /** Undefined if tracing is off. */
   readonly tracing: Pick<Tracing, 'activeSpan'> | undefined;
   /** Unix time in milliseconds. */
@@ -69,12 +76,13 @@ export interface AuthzContext {
     | 'jwtAud'
     | 'jwtAudienceRequired'
     | 'jwtAudiences'
+    | 'jwtSecret'
     | 'apiExternalUrl'
   >;
 }
 
 /** A verified token. Ids are in lower case; a token without a user or session has undefined. */
-interface Token {
+export interface Token {
   readonly userId: string | undefined;
   readonly sessionId: string | undefined;
   /** The client that got the token for itself. */
@@ -130,12 +138,15 @@ export class CallerIdentifier {
   identify(
     request: Credentials,
     mapping: ClaimMapping,
-    timeoutMs = Number.POSITIVE_INFINITY,
+    { timeoutMs = Number.POSITIVE_INFINITY, isForBrowsers = false }: IdentifyOptions = {},
   ): Caller | Promise<Caller> {
     const bearer = parseBearer(request.authorization);
     const byKey = this.#keys?.identify(request, bearer, { mapping, timeoutMs });
     if (byKey !== undefined) return byKey;
-    if (bearer === undefined) return { ok: false, denial: noToken() };
+    if (bearer === undefined)
+      return isForBrowsers
+        ? this.#identifyBrowser(request, mapping, timeoutMs)
+        : { ok: false, denial: noToken() };
     if ('reason' in bearer) {
       // One of the values may be a key, which must not reach the upstream of a public route.
       const denied = badJwt(bearer.reason);
@@ -147,6 +158,10 @@ export class CallerIdentifier {
     if (!parsed.ok) return parsed;
     const { token } = parsed;
     if (token.clientId !== undefined) return this.#identifyClient(token, token.clientId, timeoutMs);
+    return this.#identifyUser(token, timeoutMs);
+  }
+
+  #identifyUser(token: Token, timeoutMs: number): Caller | Promise<Caller> {
     const { identities, tracing } = this.#context;
     const { userId, sessionId, orgId } = token;
     if (identities === undefined || userId === undefined) return this.#toCaller(token, undefined);
@@ -159,6 +174,23 @@ export class CallerIdentifier {
     } catch (error) {
       return this.#unavailable(error);
     }
+  }
+
+  /** The caller by the cookie of a browser. */
+  #identifyBrowser(request: Credentials, mapping: ClaimMapping, timeoutMs: number): Caller | Promise<Caller> {
+    const { browserSessions, settings } = this.#context;
+    const cookie = readAccessCookie(request.headers.cookie ?? '', settings);
+    if (cookie === undefined || browserSessions === undefined) return signInFirst(noToken());
+    if (mayBeCrossSite(request, settings)) return { ok: false, denial: forbidden('cross_site_request') };
+    const identify = (state: BrowserSessionState | undefined): Caller | Promise<Caller> => {
+      const token = toSessionToken(state, request, mapping);
+      if (token === undefined) return signInFirst(invalidToken('session_not_found'));
+      const caller = this.#identifyUser(token, timeoutMs);
+      return caller instanceof Promise ? caller.then(signInAgain) : signInAgain(caller);
+    };
+    const known = browserSessions.recall(cookie);
+    if (known !== undefined) return identify(known === 'unknown' ? undefined : known);
+    return this.#awaitState(browserSessions.find(cookie), identify, timeoutMs);
   }
 
   #identifyClient(token: Token, clientId: string, timeoutMs: number): Caller | Promise<Caller> {
@@ -209,14 +241,14 @@ export class CallerIdentifier {
 
   async #awaitState<State>(
     reading: Promise<State>,
-    check: (state: State) => Caller,
+    check: (state: State) => Caller | Promise<Caller>,
     timeoutMs: number,
   ): Promise<Caller> {
     try {
       const state = Number.isFinite(timeoutMs)
         ? inTime(reading, timeoutMs * timeoutShare, () => timedOut(timeoutMs))
         : reading;
-      return check(await state);
+      return await check(await state);
     } catch (error) {
       return this.#unavailable(error);
     }
@@ -314,67 +346,16 @@ export class CallerIdentifier {
   }
 }
 
-type Bearer = { readonly token: string } | { readonly reason: string };
-
-const scheme = /^bearer(?: |$)/i;
-/** @see RFC 6750 §2.1 https://www.rfc-editor.org/rfc/rfc6750#section-2.1 */
-const tokenForm = /^[\w.~+/-]+=*$/;
-
-/**
- * The token of the `authorization` headers, or undefined. Servers disagree on which of several
- * headers counts.
- */
-function parseBearer(values: readonly string[]): Bearer | undefined {
-  const [value = ''] = values;
-  if (values.length > 1) return { reason: 'there is more than one Authorization header' };
-  if (!scheme.test(value)) return undefined;
-  const token = value.slice('bearer'.length).trim();
-  if (!tokenForm.test(token)) return { reason: 'the Authorization header must have exactly one token' };
-  return { token };
+interface IdentifyOptions {
+  readonly timeoutMs?: number | undefined;
+  /** Whether cookies of browsers identify a caller, too. Default no. */
+  readonly isForBrowsers?: boolean;
 }
 
 /** Undefined if absent or empty, as in tokens of administrators; null if it is not a UUID. */
 function parseUuidClaim(claim: unknown): string | undefined | null {
   if (claim === undefined || claim === null || claim === '') return undefined;
   return typeof claim === 'string' && isUuid(claim) ? claim.toLowerCase() : null;
-}
-
-/** The values as of when the token was issued, which has no plan and limit of an organization. */
-function claimedValues({ claims, orgId: id }: Pick<Token, 'claims' | 'orgId'>): StoredValues {
-  const { app_metadata: appMetadata, is_anonymous: isAnonymous } = claims;
-  const text = (name: string) => (typeof claims[name] === 'string' ? claims[name] : '');
-  const organization = { role: text('org_role'), slug: text('org_slug'), plan: undefined, limit: undefined };
-  return {
-    organization: id === undefined ? undefined : { id, ...organization },
-    role: text('role'),
-    appMetadata: isJsonObject(appMetadata) ? appMetadata : {},
-    isAnonymous: isAnonymous === true,
-  };
-}
-
-/** Claims were parsed from JSON, so an object in them is a JSON object. */
-function isJsonObject(claim: unknown): claim is JsonObject {
-  return typeof claim === 'object' && claim !== null && !Array.isArray(claim);
-}
-
-/** Why a token was invalidated after it was issued. */
-function findStateProblem(
-  state: IdentityState | undefined,
-  token: Token,
-  { limits, nowMs }: { readonly limits: SessionLimits; readonly nowMs: number },
-): 'user_not_found' | 'user_banned' | 'session_not_found' | 'session_expired' | undefined {
-  if (state === undefined) return 'user_not_found';
-  if (isBanned(state, nowMs)) return 'user_banned';
-  if (token.sessionId === undefined) return undefined;
-  const { session } = state;
-  if (session === undefined) return 'session_not_found';
-  const { createdAt, notAfter } = session;
-  const { iat } = token.claims;
-  // Tokens are issued at sign-in and at each refresh. A token older than the inactivity timeout
-  // must be refreshed, which succeeds if the session is still active.
-  const refreshedAt = typeof iat === 'number' ? new Date(iat * 1000) : undefined;
-  const expiry = sessionExpiry({ createdAt, refreshedAt, notAfter }, limits, nowMs);
-  return expiry === undefined ? undefined : 'session_expired';
 }
 
 function toForeignCaller(result: TokenVerification<KnownCaller>): Caller {

@@ -6,7 +6,7 @@ import type { LimitOverride } from '../limits/limit-override.ts';
 import { isBanned } from '../users/user.ts';
 import type { CallerIdentity } from './caller.ts';
 import { type ClaimMapping, parsePlan, readAdded, readPlan } from './claim-mapping.ts';
-import { type AuthzDenied, forbidden, invalidToken } from './decision.ts';
+import { type AuthzDenied, forbidden, invalidToken } from './denials.ts';
 
 export type KeyProblem =
   | 'invalid_api_key'

@@ -9,7 +9,8 @@ import { WrongKeys } from '../limits/wrong-keys.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
 import { noHeaders, type WantedHeaders } from './codec.ts';
-import { type AuthzDenied, type AuthzRequest, invalidToken, overLimit } from './decision.ts';
+import type { AuthzRequest } from './decision.ts';
+import { type AuthzDenied, invalidToken, overLimit } from './denials.ts';
 import type { Caller } from './identity.ts';
 import { KnownCaller } from './identity-headers.ts';
 import {
@@ -24,7 +25,10 @@ import {
 import type { KeyMetrics } from './observability.ts';
 
 /** The parts of a request that identify its caller. */
-export type Credentials = Pick<AuthzRequest, 'authorization' | 'headers' | 'sourceAddress' | 'forwardedFor'>;
+export type Credentials = Pick<
+  AuthzRequest,
+  'method' | 'host' | 'authorization' | 'headers' | 'sourceAddress' | 'forwardedFor'
+>;
 
 /** API keys at the gateway. */
 export interface KeyContext {

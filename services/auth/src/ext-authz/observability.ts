@@ -3,7 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { ApiKeyCacheStats } from '../api-keys/key-cache.ts';
+import type { CredentialCacheStats } from '../db/credential-cache.ts';
 import type { Authorizer, AuthzDecision, AuthzRequest } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
 import { matchRequest } from './match-request.ts';
@@ -226,7 +226,7 @@ export function exportIdentityMetrics(
 export class KeyMetrics {
   readonly wrong: Counter<'result'>;
 
-  constructor(cache: { stats(): ApiKeyCacheStats }, registry: Registry) {
+  constructor(cache: { stats(): CredentialCacheStats }, registry: Registry) {
     const registers = [registry];
     this.wrong = new Counter({
       name: 'auth_ext_authz_wrong_api_keys_total',

@@ -3,7 +3,7 @@ import { type DescMessage, fromBinary, type MessageShape } from '@bufbuild/proto
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { decodeInSteps } from '@tollgate/kit/grpc/decode-in-steps';
 import type { Steps } from '@tollgate/kit/time';
-import { compilePolicy, createInvalidPolicy } from '@tollgate/policies/compile/compile';
+import { type CompiledPolicy, compilePolicy, createInvalidPolicy } from '@tollgate/policies/compile/compile';
 import { type NamedPolicy, PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { compileRoute } from '@tollgate/policies/compile/routes';
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
@@ -50,6 +50,9 @@ type SetResult =
     }
   | { readonly ok: false; readonly problem: string };
 
+/** Finds what a policy needs and this server lacks: the name of a field and the problem. */
+type FindProblem = (policy: CompiledPolicy) => string | undefined;
+
 interface RejectedPolicy {
   /** Begins with the name of the policy. */
   readonly problems: readonly string[];
@@ -60,7 +63,11 @@ interface RejectedPolicy {
  * hosts; others come into force. Policies and routes that have not changed are neither decoded nor
  * compiled again.
  */
-export function* compileSet(resources: readonly Uint8Array[], before: PolicySet): Steps<SetResult> {
+export function* compileSet(
+  resources: readonly Uint8Array[],
+  before: PolicySet,
+  findProblem: FindProblem = () => undefined,
+): Steps<SetResult> {
   const digests = new Map([...before.namespaces].map(([name, { digest }]) => [digest, name]));
   const namespaces = new Map<string, CompiledNamespace>();
   for (const [number, bytes] of resources.entries()) {
@@ -68,7 +75,7 @@ export function* compileSet(resources: readonly Uint8Array[], before: PolicySet)
     const known = digests.get(digest);
     const result =
       known === undefined
-        ? yield* compileNamespace(bytes, digest, before)
+        ? yield* compileNamespace(bytes, digest, { before, findProblem })
         : { ok: true as const, name: known, compiled: before.namespaces.get(known) };
     if (!result.ok) return { ok: false, problem: `resource ${number} cannot be decoded: ${result.problem}` };
     const { name, compiled } = result;
@@ -93,7 +100,11 @@ type NamespaceResult =
   | { readonly ok: true; readonly name: string; readonly compiled: CompiledNamespace }
   | { readonly ok: false; readonly problem: string };
 
-function* compileNamespace(bytes: Uint8Array, digest: string, before: PolicySet): Steps<NamespaceResult> {
+function* compileNamespace(
+  bytes: Uint8Array,
+  digest: string,
+  { before, findProblem }: { readonly before: PolicySet; readonly findProblem: FindProblem },
+): Steps<NamespaceResult> {
   const read = yield* readNamespace(bytes, before);
   if (!read.ok) return read;
   const { name, known, parts } = read;
@@ -101,7 +112,7 @@ function* compileNamespace(bytes: Uint8Array, digest: string, before: PolicySet)
   const routes = new Map<string, Route>();
   const rejected: RejectedPolicy[] = [];
   for (const part of parts.policies) {
-    const result = findOrCompile(name, part, known?.policies);
+    const result = findOrCompile(name, part, { known: known?.policies, findProblem });
     if (result.ok) policies.set(part.key, result.named);
     else {
       rejected.push(result);
@@ -181,11 +192,22 @@ const digestOf = (bytes: Uint8Array): string => hash('sha256', bytes, 'base64');
 function findOrCompile(
   namespace: string,
   part: Part<AccessPolicy>,
-  known: ReadonlyMap<string, NamedPolicy> | undefined,
+  {
+    known,
+    findProblem,
+  }: {
+    readonly known: ReadonlyMap<string, NamedPolicy> | undefined;
+    readonly findProblem: FindProblem;
+  },
 ): PolicyResult {
   try {
     const named = known?.get(part.key);
-    return named === undefined ? compileOne(namespace, part.decode()) : { ok: true, named };
+    if (named !== undefined) return { ok: true, named };
+    const result = compileOne(namespace, part.decode());
+    const problem = result.ok ? findProblem(result.named.policy) : undefined;
+    return problem === undefined
+      ? result
+      : { ok: false, problems: [`${namespace}/${part.decode().name}: ${problem}`] };
   } catch (error) {
     return { ok: false, problems: [`${namespace}/${part.decode().name}: ${getErrorMessage(error)}`] };
   }

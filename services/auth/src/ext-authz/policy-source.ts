@@ -9,8 +9,11 @@ import {
 import type { HealthComponent } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import type { TlsMetrics } from '@tollgate/kit/metrics';
+import type { CompiledPolicy } from '@tollgate/policies/compile/compile';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { AccessConfigSchema } from '@tollgate/proto/tollgate/policy/v1/access_config';
+import { extAuthzSettings } from '../config/ext-authz.ts';
+import { pageSettings } from '../config/pages.ts';
 import { policySettings } from '../config/policies.ts';
 import type { Settings } from '../config/settings.ts';
 import type { PolicyMetrics } from './observability.ts';
@@ -30,6 +33,8 @@ interface PolicySourceOptions {
     | 'extAuthzPolicyServerNodeId'
   >;
   readonly logger: Logger;
+  /** Whether browsers can sign in at this server. Default no. */
+  readonly canSignIn?: boolean;
   /** Healthy once there are policies. */
   readonly health: HealthComponent;
   /** Both are undefined if metrics are off. */
@@ -67,10 +72,11 @@ export class PolicySource {
   }
 
   private constructor(options: PolicySourceOptions) {
-    const { settings, logger, health, metrics, tlsMetrics, reportIntervalMs = 10_000 } = options;
+    const { settings, tlsMetrics, reportIntervalMs = 10_000, ...subscriber } = options;
+    const { logger, metrics } = options;
     const { extAuthzPolicyServerToken: token } = settings;
     this.#logger = logger;
-    this.#subscriber = new PolicySubscriber({ logger, health, metrics });
+    this.#subscriber = new PolicySubscriber(subscriber);
     this.#client = new AdsClient(
       {
         node: { id: settings.extAuthzPolicyServerNodeId, userAgentName: 'tollgate-auth', metadata: {} },
@@ -122,7 +128,7 @@ export class PolicySource {
   }
 }
 
-type SubscriberOptions = Pick<PolicySourceOptions, 'logger' | 'health' | 'metrics'>;
+type SubscriberOptions = Pick<PolicySourceOptions, 'canSignIn' | 'logger' | 'health' | 'metrics'>;
 
 /** Puts sets of AccessConfig messages into force. */
 class PolicySubscriber implements ResourceSubscriber {
@@ -136,8 +142,15 @@ class PolicySubscriber implements ResourceSubscriber {
     this.#options = options;
   }
 
+  /** Browsers need pages to sign in, and a database to sign out. */
+  readonly #findProblem = ({ hasBrowser }: CompiledPolicy): string | undefined => {
+    if (hasBrowser !== true || this.#options.canSignIn === true) return undefined;
+    const names = [pageSettings.pagesEnabled.env, extAuthzSettings.extAuthzSessionCheck.env];
+    return `spec.access.browser: Redirect needs ${names.join(' and ')} of the auth server to be true`;
+  };
+
   async apply({ version, resources }: ResourceSet, signal: AbortSignal): Promise<ApplyResult> {
-    const result = await runAbortable(compileSet(resources, this.#set), signal);
+    const result = await runAbortable(compileSet(resources, this.#set, this.#findProblem), signal);
     if (!result.ok) return result;
     const { set, rejected } = result;
     const before = new Set(this.#set.policies);

@@ -1,7 +1,8 @@
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { isMetadataPath, type ProtectedResource } from '@tollgate/policies/compile/resource';
-import type { AuthzDenied, AuthzRequest } from './decision.ts';
+import type { AuthzRequest } from './decision.ts';
+import type { AuthzDenied } from './denials.ts';
 import { type MatchedPolicy, matchRequest } from './match-request.ts';
 import type { RouteRules } from './route-rules.ts';
 

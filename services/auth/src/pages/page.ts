@@ -2,6 +2,8 @@ import type { Html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountContext } from '../account/update.ts';
 import type { ApiKeysContext } from '../api-keys/keys.ts';
+import type { BrowserSessionsContext } from '../browser-sessions/issue.ts';
+import { openReturnAddress } from '../browser-sessions/return-address.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
@@ -26,6 +28,7 @@ export type PagesContext = SignInContext &
   InvitationsContext &
   DomainsContext &
   ApiKeysContext &
+  BrowserSessionsContext &
   AuthorizationContext;
 
 declare module 'fastify' {
@@ -141,17 +144,23 @@ async function render(
   outcome: Outcome & { readonly status?: number },
 ): Promise<FastifyReply> {
   const view = await page.view(visit, outcome);
-  const { redirectTo } = visit.destination;
   const { settings } = visit.context;
+  const target = findTarget(visit);
   return sendPage(visit.reply, settings, {
     language: visit.language,
     ...view,
     titlePrefix: (outcome.problem ?? view.problem) && visit.texts.errorPrefix,
     ...(outcome.status !== undefined && { status: outcome.status }),
     // The whole scheme: the app may redirect further, to `www` for example.
-    ...(redirectTo !== '' && { formTargets: [redirectTo.slice(0, redirectTo.indexOf(':') + 1)] }),
+    ...(target !== '' && { formTargets: [target.slice(0, target.indexOf(':') + 1)] }),
     ...(page.hasCaptcha && settings.captchaEnabled && { widget: captchaSources(settings) }),
   });
+}
+
+/** The URL to which the browser goes after the form. Empty for another page. */
+function findTarget({ destination: { redirectTo, returnTo }, context, metadata }: Visit): string {
+  if (redirectTo !== '' || returnTo === '') return redirectTo;
+  return openReturnAddress(returnTo, { settings: context.settings, nowMs: metadata.nowMs })?.url ?? '';
 }
 
 /** Shows a page without a form, which is only the response to a form. */

@@ -31,6 +31,7 @@ import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
 import { recoveryCodesPage } from './recovery-codes.ts';
 import { resendPage } from './resend.ts';
+import { returnPage } from './return.ts';
 import { secondFactorPage } from './second-factor.ts';
 import { removeIdentityForm, securityPage } from './security.ts';
 import { endSessionForm, sessionsPage } from './sessions.ts';
@@ -57,6 +58,7 @@ export const allPages: readonly PageDefinition[] = [
   recoveryPage,
   passwordPage,
   resendPage,
+  returnPage,
   signOutForm,
 
   accountPage,

@@ -39,6 +39,8 @@ interface Destination {
   readonly challenge: CodeChallenge | undefined;
   /** The request of an OAuth client that the user decides about; empty for none. */
   readonly authorizationId: string;
+  /** Where a gateway has sent the browser from, sealed. Empty for none. */
+  readonly returnTo: string;
   /** `login_hint` and `ui_locales` of the client. */
   readonly hints: Readonly<Record<string, string>>;
 }
@@ -84,6 +86,7 @@ export class Visit {
       redirectTo: readTarget(this.query.redirect_to, request, context),
       challenge: parseCodeChallenge(this.query),
       authorizationId: this.query.authorization_id ?? '',
+      returnTo: this.query.return_to ?? '',
       hints: Object.fromEntries(
         hintNames.flatMap((name) => (this.query[name] === undefined ? [] : [[name, this.query[name]]])),
       ),
@@ -190,12 +193,13 @@ export class Visit {
 
   /** Path of a page with the destination of this visit. */
   path(name: string, more: Readonly<Record<string, string>> = {}): string {
-    const { redirectTo, challenge, authorizationId, hints } = this.destination;
+    const { redirectTo, challenge, authorizationId, returnTo, hints } = this.destination;
     const query = new URLSearchParams({
       ...more,
       ...hints,
       ...(redirectTo !== '' && { redirect_to: redirectTo }),
       ...(authorizationId !== '' && { authorization_id: authorizationId }),
+      ...(returnTo !== '' && { return_to: returnTo }),
       ...(challenge && { code_challenge: challenge.challenge, code_challenge_method: challenge.method }),
     });
     const path = pagePath(this.context.settings, name);
@@ -203,8 +207,10 @@ export class Visit {
   }
 
   /** The page after a sign-in that does not return to an app. */
-  get home(): 'consent' | 'account' {
-    return this.destination.authorizationId === '' ? 'account' : 'consent';
+  get home(): 'consent' | 'return' | 'account' {
+    const { authorizationId, returnTo } = this.destination;
+    if (authorizationId !== '') return 'consent';
+    return returnTo === '' ? 'account' : 'return';
   }
 
   /** Absolute form of `path`, for mails and providers. */

@@ -23,25 +23,39 @@ export interface AccessToken {
  */
 export async function signAccessToken(
   context: SessionsContext,
-  {
-    user,
-    session,
-    method,
-    maxExpiresAt = Number.POSITIVE_INFINITY,
-    actor,
-  }: {
-    readonly user: User;
-    readonly session: ClaimedSession;
-    /** Method of this sign-in, or `token_refresh`. */
-    readonly method: string;
-    /** The latest expiry, in seconds since 1970. A hook cannot set a later one. */
-    readonly maxExpiresAt?: number;
-    /** The service that acts for the user. A hook cannot remove it. */
-    readonly actor?: JsonObject;
-  },
+  request: ClaimsRequest,
   metadata: RequestMetadata,
 ): Promise<AccessToken> {
-  const { keys, hooks, settings } = context;
+  const claims = await createClaims(context, request, metadata);
+  return {
+    accessToken: signJwt(claims, context.keys, request.session.client?.tokenType ?? 'JWT'),
+    expiresInSeconds: claims.exp - Math.floor(metadata.nowMs / 1000),
+    expiresAt: claims.exp,
+  };
+}
+
+interface ClaimsRequest {
+  readonly user: User;
+  readonly session: ClaimedSession;
+  /** Method of this sign-in, or `token_refresh`. */
+  readonly method: string;
+  /** The latest expiry, in seconds since 1970. A hook cannot set a later one. */
+  readonly maxExpiresAt?: number;
+  /** The service that acts for the user. A hook cannot remove it. */
+  readonly actor?: JsonObject;
+}
+
+/**
+ * Creates the claims of an access token.
+ *
+ * @throws AppError of the hook for access tokens
+ */
+export async function createClaims(
+  context: SessionsContext,
+  { user, session, method, maxExpiresAt = Number.POSITIVE_INFINITY, actor }: ClaimsRequest,
+  metadata: RequestMetadata,
+): Promise<Claims> {
+  const { hooks, settings } = context;
   const { nowMs } = metadata;
   const profile =
     session.client?.tokenType === 'at+jwt' ? { iss: issuerUrl(settings), jti: context.random.uuid() } : {};
@@ -58,11 +72,7 @@ export async function signAccessToken(
     throw errors.hook_payload_over_size_limit({
       message: `The claims exceed the size limit of ${maxClaimsBytes} bytes`,
     });
-  return {
-    accessToken: signJwt(claims, keys, session.client?.tokenType ?? 'JWT'),
-    expiresInSeconds: claims.exp - Math.floor(nowMs / 1000),
-    expiresAt: claims.exp,
-  };
+  return claims;
 }
 
 type AccessTokenClaims = JsonObject & { readonly sub: string; readonly exp: number };

@@ -115,6 +115,8 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
       values (${n}, ${uuid(1)}, '', ${at(age)})`;
     await sql`insert into oauth_device_codes (request_id, device_code, user_code, expires_at, poll_interval)
       values (${uuid(n)}, ${n}, ${n}, ${at(age)}, 5)`;
+    await sql`insert into browser_sessions (id, session_id, user_id, host, binding, code_expires_at, claims, created_at, used_at)
+      values (${uuid(n)}, ${uuid(5)}, ${uuid(1)}, 'app.example', '', ${at(age)}, '{}', ${at(age)}, ${at(age)})`;
   }
 
   const cleanup = new CleanupStore(sql);

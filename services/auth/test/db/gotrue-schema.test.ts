@@ -25,7 +25,7 @@ const ownTables = [
   ...['organization_domains', 'organization_invitations', 'organization_members', 'organizations'],
   ...['rate_limits', 'session_organizations', 'session_resources'],
   ...['session_authentications', 'oidc_authorizations', 'oauth_consent_resources'],
-  ...['oauth_device_codes', 'oauth_pushed_requests'],
+  ...['oauth_device_codes', 'oauth_pushed_requests', 'browser_sessions'],
   'tollgate_events',
   'tollgate_migrations',
   'tollgate_totp_periods',

@@ -97,6 +97,8 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     identities: find && { find },
     clients: undefined,
     apiKeys: undefined,
+    browserSessions: undefined,
+    browsers: undefined,
     tracing: undefined,
     nowMs: clock.now,
     logger,
@@ -112,6 +114,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
       jwtAudienceRequired: false,
       jwtAudiences: [],
       apiExternalUrl: 'http://localhost:9999',
+      jwtSecret: 'a secret for tests',
     },
   });
   const ask = (

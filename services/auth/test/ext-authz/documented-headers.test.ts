@@ -6,7 +6,7 @@ import {
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import t from 'tap';
 import { type CallerIdentity, callerAttributeNames } from '../../src/ext-authz/caller.ts';
-import { denialHeaders, forbidden, noToken, unavailable } from '../../src/ext-authz/decision.ts';
+import { denialHeaders, forbidden, noToken, unavailable } from '../../src/ext-authz/denials.ts';
 import { decisionMetadata } from '../../src/ext-authz/grpc.ts';
 import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/identity-headers.ts';
 import { readRateLimitResponse } from '../../src/ext-authz/rate-limit.ts';

@@ -6,7 +6,8 @@ import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { createLogger } from '@tollgate/kit/logger';
 import type { Test } from 'tap';
 import t from 'tap';
-import { type Authorizer, forbidden, noToken, unavailable } from '../../src/ext-authz/decision.ts';
+import type { Authorizer } from '../../src/ext-authz/decision.ts';
+import { forbidden, noToken, unavailable } from '../../src/ext-authz/denials.ts';
 import { createHttpCheckServer, handleHttpCheck } from '../../src/ext-authz/http.ts';
 import { rawRequest } from '../helpers/raw-request.ts';
 

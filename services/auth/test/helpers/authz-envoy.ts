@@ -20,6 +20,10 @@ export interface AuthzEnvoyOptions {
   /** Over HTTP: further headers for the auth server, and options of its response. */
   readonly allowedHeaders?: readonly object[];
   readonly authorizationResponse?: Readonly<Record<string, unknown>>;
+  /** PEM texts with which Envoy serves https. Undefined: plaintext. */
+  readonly certificate?: { readonly cert: string; readonly key: string };
+  /** A host whose requests go to this port without a check. */
+  readonly api?: { readonly host: string; readonly port: number };
   /** PEM files of the client. Undefined: plaintext. */
   readonly tls?: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string };
 }
@@ -69,7 +73,12 @@ function bootstrap(options: AuthzEnvoyOptions, upstreamPort: number): object {
     merge_slashes: false,
     path_with_escaped_slashes_action: 'KEEP_UNCHANGED',
     common_http_protocol_options: { headers_with_underscores_action: 'ALLOW' },
-    route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes: [route] }] },
+    route_config: {
+      virtual_hosts: [
+        { name: 'app', domains: ['*'], routes: [route] },
+        ...(options.api ? [apiHost(options.api.host)] : []),
+      ],
+    },
     http_filters: [
       ...(options.written?.http_filters ?? [authzFilter(options)]),
       {
@@ -86,12 +95,16 @@ function bootstrap(options: AuthzEnvoyOptions, upstreamPort: number): object {
           name: 'ingress',
           address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
           filter_chains: [
-            { filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }] },
+            {
+              filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }],
+              ...(options.certificate && { transport_socket: frontSocket(options.certificate) }),
+            },
           ],
         },
       ],
       clusters: [
         cluster('upstream', upstreamPort),
+        ...(options.api ? [cluster('api', options.api.port)] : []),
         ...(options.written?.clusters ?? [{ ...cluster('ext_authz', options.port), ...wire(options) }]),
       ],
     },
@@ -109,6 +122,29 @@ const route = {
     [metadataHeaders.httpPlan, metadata('x-auth-plan')],
   ].map(([key, value]) => ({ header: { key, value } })),
 };
+
+function apiHost(host: string): object {
+  const filter = { '@type': typeUrl('filters.http.ext_authz.v3.ExtAuthzPerRoute'), disabled: true };
+  return {
+    ...{ name: 'api', domains: [host, `${host}:*`] },
+    routes: [{ match: { prefix: '/' }, route: { cluster: 'api' } }],
+    typed_per_filter_config: { 'envoy.filters.http.ext_authz': filter },
+  };
+}
+
+function frontSocket({ cert, key }: NonNullable<AuthzEnvoyOptions['certificate']>): object {
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: {
+      '@type': typeUrl('transport_sockets.tls.v3.DownstreamTlsContext'),
+      common_tls_context: {
+        tls_certificates: [
+          { certificate_chain: { inline_string: cert }, private_key: { inline_string: key } },
+        ],
+      },
+    },
+  };
+}
 
 function authzFilter(options: AuthzEnvoyOptions): object {
   const { variant, port, tls, filter, timeout = patience } = options;

@@ -91,6 +91,7 @@ export const pageTable: readonly PageRow[] = [
     hasProblem: true,
   },
   { path: 'logout', visitor: 'user', title: 'logoutTitle' },
+  { path: 'return', visitor: 'user', title: 'returnTitle' },
   { path: ({ consent }) => consent, visitor: 'user', title: 'consentTitle' },
   { path: ({ deviceConsent }) => deviceConsent, visitor: 'user', title: 'consentTitle' },
   { path: ({ linking }) => linking, title: ({ connect }) => connect('GitHub') },

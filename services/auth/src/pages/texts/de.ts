@@ -124,6 +124,8 @@ export const de: PageTexts = {
   staySignedIn: 'Angemeldet bleiben',
   signedOutTitle: 'Sie sind abgemeldet',
   signedOutText: 'Sie können dieses Fenster schließen.',
+  returnTitle: 'Anwendung erneut öffnen',
+  returnText: 'Dieser Link ist ungültig. Öffnen Sie die Seite der Anwendung erneut.',
   profile: 'Profil',
   name: 'Name',
   saveName: 'Name speichern',

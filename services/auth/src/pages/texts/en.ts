@@ -119,6 +119,8 @@ export const en = {
   staySignedIn: 'Stay signed in',
   signedOutTitle: 'You are signed out',
   signedOutText: 'You can close this window.',
+  returnTitle: 'Open the application again',
+  returnText: 'This link is not valid. Open the page of the application again.',
   profile: 'Profile',
   name: 'Name',
   saveName: 'Save name',

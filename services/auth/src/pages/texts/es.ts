@@ -121,6 +121,8 @@ export const es: PageTexts = {
   staySignedIn: 'Seguir con la sesión iniciada',
   signedOutTitle: 'Ha cerrado la sesión',
   signedOutText: 'Puede cerrar esta ventana.',
+  returnTitle: 'Abra la aplicación de nuevo',
+  returnText: 'Este enlace no es válido. Abra de nuevo la página de la aplicación.',
   profile: 'Perfil',
   name: 'Nombre',
   saveName: 'Guardar nombre',

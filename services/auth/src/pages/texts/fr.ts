@@ -123,6 +123,8 @@ export const fr: PageTexts = {
   staySignedIn: 'Rester connecté',
   signedOutTitle: 'Vous êtes déconnecté',
   signedOutText: 'Vous pouvez fermer cette fenêtre.',
+  returnTitle: 'Ouvrez à nouveau l’application',
+  returnText: 'Ce lien n’est pas valide. Ouvrez à nouveau la page de l’application.',
   profile: 'Profil',
   name: 'Nom',
   saveName: 'Enregistrer le nom',

@@ -119,6 +119,8 @@ export const ja: PageTexts = {
   staySignedIn: 'ログインしたままにする',
   signedOutTitle: 'ログアウトしました',
   signedOutText: 'このウィンドウを閉じてかまいません。',
+  returnTitle: 'アプリケーションをもう一度開いてください',
+  returnText: 'このリンクは無効です。アプリケーションのページをもう一度開いてください。',
   profile: 'プロフィール',
   name: '名前',
   saveName: '名前を保存',

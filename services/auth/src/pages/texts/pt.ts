@@ -119,6 +119,8 @@ export const pt: PageTexts = {
   staySignedIn: 'Continuar conectado',
   signedOutTitle: 'Você saiu',
   signedOutText: 'Você pode fechar esta janela.',
+  returnTitle: 'Abra o aplicativo novamente',
+  returnText: 'Este link não é válido. Abra novamente a página do aplicativo.',
   profile: 'Perfil',
   name: 'Nome',
   saveName: 'Salvar nome',

@@ -1,0 +1,165 @@
+import { errors } from '../errors.ts';
+import type { AssuranceLevel } from '../sessions/store.ts';
+import type { CallerIdentity } from './caller.ts';
+import type { FailedMatch } from './match-request.ts';
+import type { RateLimitResult } from './rate-limiter.ts';
+
+/** The response to the client, with the JSON body `{ code, error_code, msg }`. */
+export interface AuthzDenied {
+  readonly allowed: false;
+  /**
+   * 302 to another page, 400 ambiguous path, 401 no valid token, 403 not permitted, 429 over limit,
+   * 503 unavailable.
+   */
+  readonly httpStatus: 302 | 400 | 401 | 403 | 429 | 503;
+  readonly errorCode: string;
+  readonly message: string;
+  /**
+   * In addition to `content-type`: `www-authenticate` (RFC 6750 §3, RFC 9470), `retry-after` with
+   * 429 and 503, `ratelimit-…` with 429.
+   */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Set if a limit applied. */
+  readonly rateLimit?: RateLimitResult['code'];
+  /** Set with `rateLimit`, unless the caller has no identity. */
+  readonly identity?: CallerIdentity | undefined;
+}
+
+/** Denials that another token would not change. */
+export type ForbiddenCode =
+  | 'route_denied'
+  | 'role_not_allowed'
+  | 'anonymous_not_allowed'
+  | 'user_banned'
+  | 'plan_not_allowed'
+  | 'credential_not_allowed'
+  | 'issuer_not_allowed'
+  | 'cross_site_request'
+  | 'api_key_network_not_allowed';
+type InvalidTokenCode =
+  | 'bad_jwt'
+  | 'user_not_found'
+  | 'session_not_found'
+  | 'session_expired'
+  | 'oauth_client_not_found'
+  // These are about API keys.
+  | 'invalid_api_key'
+  | 'api_key_disabled'
+  | 'api_key_expired'
+  | 'several_credentials'
+  | 'user_banned';
+
+const realm = 'Bearer realm="tollgate"';
+/** Each request retries the database. */
+const retryAfterSeconds = 1;
+
+/** The answer to a request whose policies cannot be found. */
+export function refuse({ problem, reason }: FailedMatch): AuthzDenied {
+  if (problem === 'unknown_route') return unavailable();
+  if (problem === 'ambiguous_path') return ambiguousPath(reason);
+  return deny(400, 'method_not_upper_case', errors.method_not_upper_case.definition.message);
+}
+
+/** 400 for a path that gateway and upstream may interpret differently, or that is unknown. */
+export function ambiguousPath(reason: string): AuthzDenied {
+  const message = `${errors.path_not_canonical.definition.message}: ${reason}`;
+  return deny(400, 'path_not_canonical', message);
+}
+
+/**
+ * 401 for a request without a token.
+ *
+ * @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1
+ */
+export function noToken(): AuthzDenied {
+  const { message } = errors.no_authorization.definition;
+  return deny(401, 'no_authorization', message, { 'www-authenticate': realm });
+}
+
+/** 401 for a token or an API key that is malformed, expired or revoked. */
+export function invalidToken(
+  code: InvalidTokenCode,
+  message: string = errors[code].definition.message,
+): AuthzDenied {
+  return deny(401, code, message, challenge('invalid_token', message));
+}
+
+/** 302 for a browser that has to go to another page, with a cookie. */
+export function signInRequired(location: string, cookie: string): AuthzDenied {
+  const headers = {
+    location,
+    'set-cookie': cookie,
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+  };
+  return deny(302, 'sign_in_required', errors.sign_in_required.definition.message, headers);
+}
+
+/** 400 for a code that is not for this browser, or was used. */
+export function signInFailed(url: string): AuthzDenied {
+  const { message } = errors.sign_in_failed.definition;
+  return deny(400, 'sign_in_failed', `${message}: ${url}`, { 'cache-control': 'no-store' });
+}
+
+/** @see RFC 9470 §3 https://www.rfc-editor.org/rfc/rfc9470#section-3 */
+export function insufficientAssurance(required: AssuranceLevel): AuthzDenied {
+  const message = `This requires a session with assurance level ${required}`;
+  const headers = challenge('insufficient_user_authentication', message, `, acr_values="${required}"`);
+  return deny(401, 'insufficient_aal', message, headers);
+}
+
+/** @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
+export function forbidden(code: ForbiddenCode): AuthzDenied {
+  const { message } = errors[code].definition;
+  return deny(403, code, message, challenge('insufficient_scope', message));
+}
+
+/** @see RFC 6750 §3 https://www.rfc-editor.org/rfc/rfc6750#section-3 */
+export function insufficientScope(scopes: readonly string[]): AuthzDenied {
+  const { message } = errors.insufficient_scope.definition;
+  const headers = challenge('insufficient_scope', message, `, scope="${scopes.join(' ')}"`);
+  return deny(403, 'insufficient_scope', message, headers);
+}
+
+/** 429 for an address with too many wrong API keys. */
+export function overLimit(retryAfter: number): AuthzDenied {
+  return overRequestLimit({ 'retry-after': String(retryAfter) });
+}
+
+export function overRequestLimit(headers: AuthzDenied['headers']): AuthzDenied {
+  return deny(429, 'over_request_rate_limit', errors.over_request_rate_limit.definition.message, headers);
+}
+
+export function unavailable(
+  code:
+    | 'authorization_unavailable'
+    | 'rate_limit_unavailable'
+    | 'policy_invalid'
+    | 'issuer_unavailable' = 'authorization_unavailable',
+): AuthzDenied {
+  const { message } = errors[code].definition;
+  return deny(503, code, message, { 'retry-after': String(retryAfterSeconds) });
+}
+
+/** Descriptions are constants without characters that need quoting. */
+function challenge(error: string, description: string, more = ''): Readonly<Record<string, string>> {
+  return { 'www-authenticate': `${realm}, error="${error}", error_description="${description}"${more}` };
+}
+
+function deny(
+  httpStatus: AuthzDenied['httpStatus'],
+  errorCode: string,
+  message: string,
+  headers: AuthzDenied['headers'] = {},
+): AuthzDenied {
+  return { allowed: false, httpStatus, errorCode, message, headers };
+}
+
+/** The body of a denial, in the format of the API's errors. */
+export function denialBody({ errorCode, message }: AuthzDenied, httpStatus: number): string {
+  return JSON.stringify({ code: httpStatus, error_code: errorCode, msg: message });
+}
+
+export function denialHeaders({ headers }: AuthzDenied): Readonly<Record<string, string>> {
+  return { 'content-type': 'application/json', ...headers };
+}

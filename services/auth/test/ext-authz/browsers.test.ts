@@ -1,0 +1,333 @@
+// Browsers sign in at an application that has no code for it, behind Envoy.
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
+import t from 'tap';
+import { adminToken } from '../helpers/admin.ts';
+import { signUp } from '../helpers/auth-server.ts';
+import { connectAuthz, summary } from '../helpers/authz-client.ts';
+import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+import { Browser } from '../helpers/browser.ts';
+import { startPlatform } from '../helpers/policy-platform.ts';
+
+const policy = `apiVersion: policy.tollgate.dev/v1alpha1
+kind: AccessPolicy
+metadata: { name: app, namespace: shop }
+spec:
+  hosts: [app.example.com, "*.apps.example.com"]
+  access: { browser: Redirect }
+  rules:
+    - { matches: [{ path: { value: /public } }], access: { type: Public } }
+    - { matches: [{ path: { value: /tokens } }], access: { credentials: [User] } }
+  limits:
+    - { name: per-user, by: [User], requests: 500, per: Year }
+`;
+
+const apiUrl = 'https://auth.example.com';
+const app = 'https://app.example.com';
+const { server } = await startPlatform(t, policy, { API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' });
+const user = await signUp(server);
+
+const client = connectAuthz(t, server.extAuthz.grpc);
+const navigation = { accept: 'text/html,*/*', 'sec-fetch-mode': 'navigate' };
+const callback = '/.tollgate/callback';
+const ada = { identifier: 'ada@example.com', password: 'correct horse' };
+
+/** A browser whose requests to applications are checks of a gateway. */
+class AppBrowser {
+  readonly pages: Browser;
+  readonly #cookies = new Map<string, Map<string, string>>();
+
+  /** @param other a browser that has signed in to the pages */
+  constructor(other?: AppBrowser) {
+    this.pages = other?.pages ?? new Browser({ [apiUrl]: server.url });
+  }
+
+  /** The cookies of a host, as a header. */
+  cookie(host: string): string {
+    return Array.from(this.#cookies.get(host) ?? [], (pair) => pair.join('=')).join('; ');
+  }
+
+  /** Takes the cookies of a host from another browser. */
+  steal(host: string, cookie: string): void {
+    this.#cookies.set(
+      host,
+      new Map(cookie.split('; ').map((pair) => pair.split('=', 2) as [string, string])),
+    );
+  }
+
+  async check(url: string, headers: Readonly<Record<string, string>> = navigation, method = 'GET') {
+    const [, host = '', path = '/'] = /^https:\/\/([^/]+)(.*)$/.exec(url) ?? [];
+    const cookie = this.cookie(host);
+    const sent = { ...(cookie !== '' && { cookie }), ...headers };
+    const answer = summary(await client.check({ method, path, host, headers: sent }));
+    const { 'set-cookie': set = '' } = answer.headers ?? {};
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
+    const cookies = this.#cookies.get(host) ?? new Map<string, string>();
+    if (name !== '') this.#cookies.set(host, cookies.set(name, value));
+    const { error_code: code } = (answer.body ?? {}) as { readonly error_code?: string }; // the form of denials
+    return { ...answer, outcome: `${answer.httpStatus ?? 200}${code ? ` ${code}` : ''}`, setCookie: set };
+  }
+
+  /** Opens a URL without a session; returns the sign-in page to which it leads. */
+  async begin(url: string): Promise<string> {
+    const { outcome, headers = {} } = await this.check(url);
+    if (outcome !== '302 sign_in_required') throw new Error(`${url}: ${outcome}`);
+    return headers.location ?? '';
+  }
+
+  /** Signs in at the pages, and returns the URL with the code. */
+  async findCode(page: string): Promise<string> {
+    return (await this.pages.visit(page, 'https://app')).href;
+  }
+
+  async signInToPages(): Promise<void> {
+    await this.pages.submit(`${apiUrl}/pages/sign-in`, ada);
+  }
+
+  async signIn(url: string) {
+    await this.signInToPages();
+    return this.check(await this.findCode(await this.begin(url)));
+  }
+}
+
+const visitor = new AppBrowser();
+await awaitUntil(async () => (await visitor.check(`${app}/`)).httpStatus === 302, { what: 'the policy' });
+
+t.test('a code is exchanged for a cookie of the host, which identifies the user there', async (t) => {
+  const browser = new AppBrowser();
+  const { outcome, headers = {}, setCookie } = await browser.signIn(`${app}/orders/1?page=2&a=%2F`);
+  t.equal(outcome, '302 sign_in_required');
+  t.match(headers, { location: `${app}/orders/1?page=2&a=%2F`, 'cache-control': 'no-store' });
+  t.match(
+    setCookie,
+    /^__Host-tollgate-access=[\w-]{43}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+  );
+
+  const spoofed = { 'x-auth-user-id': 'root', x_auth_role: 'admin', 'x-user-id': 'root' };
+  const own = await browser.check(`${app}/`, {
+    ...spoofed,
+    cookie: `a=1; ${browser.cookie('app.example.com')};b=2`,
+  });
+  t.match(own.set, { 'x-auth-user-id': user.userId, 'x-auth-aal': 'aal1', cookie: 'a=1;b=2' });
+  for (const name of ['x_auth_role', 'x-user-id']) t.ok(own.remove?.includes(name), name);
+  const alone = await browser.check(`${app}/`);
+  t.ok(alone.remove?.includes('cookie'));
+  const open = await browser.check(`${app}/public`);
+  t.equal(open.outcome, '200');
+  t.ok(open.remove?.includes('cookie'), 'of a public part, too');
+  t.equal((await browser.check(`${app}/tokens`)).outcome, '401 no_authorization', 'a part without browsers');
+  const other = await signUp(server, { email: 'ben@example.com' });
+  const bearer = { cookie: browser.cookie('app.example.com'), authorization: `Bearer ${other.accessToken}` };
+  const byToken = await browser.check(`${app}/`, bearer);
+  t.match(byToken.set, { 'x-auth-user-id': other.userId }, 'a token comes first');
+  t.ok(byToken.remove?.includes('cookie'));
+
+  t.equal((await new AppBrowser().check(`${app}/`, {})).outcome, '401 no_authorization');
+  const elsewhere = new AppBrowser();
+  elsewhere.steal('one.apps.example.com', browser.cookie('app.example.com'));
+  const foreign = await elsewhere.check('https://one.apps.example.com/', {});
+  t.equal(foreign.outcome, '401 session_not_found', 'the cookie of another host');
+});
+
+t.test('a code is good once, for the browser that asked for it, at its host', async (t) => {
+  const victim = new AppBrowser();
+  await victim.signInToPages();
+  const attacker = new AppBrowser();
+
+  // The attacker lets the victim sign in for the browser of the attacker.
+  const code = await victim.findCode(await attacker.begin(`${app}/`));
+  t.equal((await victim.check(code)).outcome, '400 sign_in_failed', 'a browser that did not ask');
+  t.equal((await attacker.check(code)).outcome, '400 sign_in_failed', 'the code is spent then');
+
+  // The attacker makes the victim use the code of the attacker.
+  const own = await victim.findCode(await victim.begin(`${app}/`));
+  t.equal((await attacker.check(own)).outcome, '400 sign_in_failed');
+  t.equal((await victim.check(own)).outcome, '400 sign_in_failed');
+
+  const good = await victim.findCode(await victim.begin(`${app}/`));
+  const moved = good.replace('app.example.com', 'one.apps.example.com');
+  victim.steal('one.apps.example.com', victim.cookie('app.example.com'));
+  t.equal((await victim.check(moved)).outcome, '400 sign_in_failed', 'another host');
+  t.equal((await victim.check(good)).outcome, '302 sign_in_required');
+  t.equal((await victim.check(good)).outcome, '400 sign_in_failed', 'once');
+
+  const slow = new AppBrowser(victim);
+  const late = await slow.findCode(await slow.begin(`${app}/x`));
+  server.clock.advance(61_000);
+  t.equal((await slow.check(late)).outcome, '400 sign_in_failed', 'late');
+  t.equal((await victim.check(`${app}${callback}`)).outcome, '400 sign_in_failed', 'without parameters');
+
+  const page = await slow.begin(`${app}/slow`);
+  server.clock.advance(15 * 60_000);
+  t.equal(await slow.findCode(page), `${app}/slow`, 'an address that has expired has no code');
+});
+
+t.test('no address leads to another host', async (t) => {
+  const browser = new AppBrowser();
+  await browser.signInToPages();
+  for (const path of [
+    '//evil.test/',
+    '/%2F%2Fevil.test',
+    '/@evil.test/',
+    '/?next=https://evil.test',
+    `/${'a'.repeat(2000)}`,
+  ]) {
+    const fresh = new AppBrowser(browser);
+    const page = await fresh.check(`${app}${path}`);
+    if (page.httpStatus === 400) continue;
+    const url = await fresh.findCode(page.headers?.location ?? '');
+    t.match(url, `${app}${callback}?`, path);
+    t.match((await fresh.check(url)).headers?.location, new RegExp(`^${app}/`), path);
+  }
+  for (const host of [
+    'app.example.com@evil.test',
+    'evil.test',
+    'app.example.com:1@evil.test',
+    'evil.test?.apps.example.com',
+    'evil.test%2F.apps.example.com',
+    'evil.test\\.apps.example.com',
+  ])
+    t.not((await new AppBrowser().check(`https://${host}/`)).httpStatus, 302, host);
+  const page = new URL(await new AppBrowser().begin(`${app}/`));
+  const [payload = '', signature = ''] = page.searchParams.get('return_to')?.split('.') ?? [];
+  const [, binding, expiry] = JSON.parse(Buffer.from(payload, 'base64url').toString());
+  const forged = Buffer.from(JSON.stringify(['https://evil.test/', binding, expiry])).toString('base64url');
+  for (const text of [
+    `${forged}.${signature}`,
+    `${forged}.`,
+    forged,
+    'https://evil.test/',
+    `${payload}.${signature}.x`,
+  ]) {
+    page.searchParams.set('return_to', text);
+    const shown = await browser.pages.open(page.href);
+    t.equal(shown.status, 200, text);
+    t.equal(shown.headers.get('location'), null);
+  }
+});
+
+t.test('requests that are no navigations get 401, and those of other sites 403', async (t) => {
+  const browser = new AppBrowser();
+  const fetched = { accept: '*/*', 'sec-fetch-mode': 'cors' };
+  const html = { accept: 'text/html' };
+  const requests: readonly [string, Readonly<Record<string, string>>, string?][] = [
+    ['a fetch', fetched],
+    ['a fetch for HTML', { ...html, 'sec-fetch-mode': 'cors' }],
+    ['a WebSocket', { ...navigation, upgrade: 'websocket', connection: 'Upgrade' }],
+    ['a form', navigation, 'POST'],
+    ['no Accept', {}],
+    ['an invalid token', { ...navigation, authorization: 'Bearer x' }],
+  ];
+  for (const [what, headers, method] of requests)
+    t.match((await browser.check(`${app}/`, headers, method)).outcome, /^401 /, what);
+  t.equal((await browser.check(`${app}/`, html)).outcome, '302 sign_in_required', 'an old browser');
+
+  await browser.signIn(`${app}/`);
+  const answers: readonly [string, Readonly<Record<string, string>>, string?][] = [
+    ['200', { 'sec-fetch-site': 'same-origin' }],
+    ['200', { 'sec-fetch-site': 'none' }],
+    ['403 cross_site_request', { 'sec-fetch-site': 'cross-site' }],
+    ['403 cross_site_request', { 'sec-fetch-site': 'same-site' }],
+    ['403 cross_site_request', { 'sec-fetch-site': 'cross-site', origin: app }],
+    ['403 cross_site_request', {}],
+    ['200', { origin: app }],
+    ['403 cross_site_request', { origin: 'https://evil.test' }],
+    ['403 cross_site_request', { origin: 'null' }],
+    ['403 cross_site_request', { origin: 'http://app.example.com' }],
+    ['403 cross_site_request', { origin: `${app}:8443` }],
+    ['403 cross_site_request', { origin: 'https://evil.test', upgrade: 'websocket' }, 'GET'],
+    ['200', { origin: app, upgrade: 'websocket' }, 'GET'],
+    ['403 cross_site_request', { origin: 'https://evil.test' }, 'CONNECT'],
+    ['200', { 'sec-fetch-site': 'cross-site', ...navigation }, 'GET'],
+  ];
+  for (const [outcome, headers, method = 'POST'] of answers)
+    t.equal((await browser.check(`${app}/`, headers, method)).outcome, outcome, JSON.stringify(headers));
+});
+
+t.test('the session ends at the gateway with that of the pages', async (t) => {
+  const status = async (browser: AppBrowser) => (await browser.check(`${app}/`)).outcome;
+  const signedIn = async () => {
+    const browser = new AppBrowser();
+    await browser.signIn(`${app}/`);
+    t.equal(await status(browser), '200');
+    return browser;
+  };
+  const [first, second] = [await signedIn(), await signedIn()];
+  await first.pages.submit(`${apiUrl}/pages/account`, {}, { target: 'sign-out' });
+  t.equal(await status(first), '302 sign_in_required');
+  t.equal(await status(second), '200', 'another session');
+  await server.call('POST', '/logout?scope=global', { token: user.accessToken });
+  t.equal(await status(second), '302 sign_in_required');
+  const third = await signedIn();
+  await server.call('PUT', `/admin/users/${user.userId}`, {
+    token: adminToken(),
+    body: { ban_duration: '1h' },
+  });
+  t.equal(await status(third), '403 user_banned');
+  await server.call('PUT', `/admin/users/${user.userId}`, {
+    token: adminToken(),
+    body: { ban_duration: 'none' },
+  });
+  t.equal(await status(third), '200');
+});
+
+const chromiumPath = findChromium();
+if (chromiumPath instanceof Error && process.env.CI === 'true') throw chromiumPath;
+const skip = chromiumPath instanceof Error ? `left out: ${chromiumPath.message}` : false;
+
+/** A Chromium in front of an Envoy that serves all hosts. */
+async function startBrowser() {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const envoy = await startAuthzEnvoy(t, {
+    ...{ variant: 'grpc', port: server.extAuthz.grpc },
+    certificate: certificates.server,
+    api: { host: 'auth.example.com', port: Number(new URL(server.url).port) },
+  });
+  const front = `127.0.0.1:${new URL(envoy.url).port}`;
+  const hosts = ['auth.example.com', 'app.example.com', 'one.apps.example.com', 'evil.test'];
+  const chromium = await startChromium(
+    String(chromiumPath),
+    Object.fromEntries(hosts.map((host) => [`${host}:443`, front])),
+  );
+  t.teardown(() => chromium.stop());
+  return { chromium, envoy };
+}
+
+/** Waits until a page whose URL starts with `start` has loaded; others may have come before. */
+async function arrive(page: ChromiumPage, start: string): Promise<void> {
+  const isThere = async () => {
+    const state = `location.href.startsWith(${JSON.stringify(start)}) && document.readyState === 'complete'`;
+    return (await page.evaluate(state).catch(() => false)) === true;
+  };
+  await awaitUntil(isThere, { what: start });
+}
+
+/** Opens a URL, and waits until a page whose URL starts with `start` has loaded. */
+async function open(page: ChromiumPage, url: string, start: string = url): Promise<void> {
+  await page.send('Page.navigate', { url });
+  await arrive(page, start);
+}
+
+async function signIn(page: ChromiumPage, start: string): Promise<void> {
+  await page.evaluate(`document.querySelector('[name=identifier]').value = 'ada@example.com'`);
+  await page.evaluate(`document.querySelector('[name=password]').value = 'correct horse'`);
+  await page.evaluate(`document.querySelector('[name=password]').form.requestSubmit()`);
+  await arrive(page, start);
+}
+
+t.test('in Chromium behind Envoy', { skip }, async (t) => {
+  const { chromium } = await startBrowser();
+  const page = await chromium.newPage();
+  const here = () => page.evaluate('location.href');
+
+  await t.test('the deep link of a browser without a session is kept over the sign-in', async (t) => {
+    await open(page, `${app}/orders/1?page=2`, `${apiUrl}/pages/sign-in`);
+    await signIn(page, app);
+    t.equal(await here(), `${app}/orders/1?page=2`);
+    const echoed = JSON.parse(String(await page.evaluate('document.body.innerText')));
+    t.match(echoed.headers, { 'x-auth-user-id': user.userId, 'x-auth-plan': 'free', 'x-auth-kind': 'user' });
+    t.notHas(echoed.headers, 'cookie', 'cookies of the server do not reach the application');
+  });
+});
