@@ -43,7 +43,7 @@ const unusedFeatures = ['camera', 'display-capture', 'geolocation', 'microphone'
 /** A year. @see RFC 6797 §6.1.1 https://www.rfc-editor.org/rfc/rfc6797#section-6.1.1 */
 const httpsOnlySeconds = 31_536_000;
 
-/** Sends a page with the layout and the security headers of all pages. It needs no scripts. */
+/** Sends a page with the layout and the security headers of all pages. */
 export function sendPage(reply: FastifyReply, branding: Branding, page: Page): FastifyReply {
   // Pages are for people: scripts of other sites have no use for them.
   for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
@@ -73,16 +73,15 @@ function contentSecurityPolicy(
   { formTargets = [], widget = [], imageSources = [], scriptHashes = [] }: Page,
 ): string {
   const images = [...(pagesLogoUrl === '' ? [] : [new URL(pagesLogoUrl).origin]), ...imageSources];
+  const scripts = [...widget, ...scriptHashes.map((hash) => `'sha256-${hash}'`)];
   return [
     "default-src 'none'",
     ["style-src 'self'", ...widget].join(' '),
     ...(images.length === 0 ? [] : [['img-src', ...images].join(' ')]),
+    ...(scripts.length === 0 ? [] : [['script-src', ...scripts].join(' ')]),
     ...(widget.length === 0
       ? []
-      : ['script-src', 'frame-src', 'connect-src'].map((directive) => [directive, ...widget].join(' '))),
-    ...(scriptHashes.length === 0
-      ? []
-      : [['script-src', ...scriptHashes.map((hash) => `'sha256-${hash}'`)].join(' ')]),
+      : ['frame-src', 'connect-src'].map((directive) => [directive, ...widget].join(' '))),
     ["form-action 'self'", ...formTargets].join(' '),
     "frame-ancestors 'none'",
     "base-uri 'none'",

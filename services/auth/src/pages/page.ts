@@ -8,12 +8,13 @@ import type { Settings } from '../config/settings.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
-import { sendPage } from '../http/html-page.ts';
+import { type Page, sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
 import type { MfaContext } from '../mfa/factors.ts';
 import type { AuthorizationContext } from '../oauth/authorize.ts';
 import type { DomainsContext } from '../organizations/domains.ts';
 import type { InvitationsContext } from '../organizations/invitations.ts';
+import type { PasskeysContext } from '../passkeys/passkeys.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { SignInContext } from '../sign-in/password.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
@@ -27,6 +28,7 @@ export type PagesContext = SignInContext &
   MfaContext &
   InvitationsContext &
   DomainsContext &
+  PasskeysContext &
   ApiKeysContext &
   BrowserSessionsContext &
   AuthorizationContext;
@@ -48,6 +50,8 @@ export interface View {
   readonly imageSources?: readonly string[];
   /** CSP sources that the response to a form redirects to. */
   readonly formTargets?: readonly string[];
+  /** SHA-256 digests in base64 of scripts in the content. */
+  readonly scriptHashes?: readonly string[];
   /** A problem that the view itself shows. */
   readonly problem?: Problem;
 }
@@ -145,14 +149,9 @@ async function render(
 ): Promise<FastifyReply> {
   const view = await page.view(visit, outcome);
   const { settings } = visit.context;
-  const target = findTarget(visit);
-  return sendPage(visit.reply, settings, {
-    language: visit.language,
-    ...view,
+  return sendView(visit, view, {
     titlePrefix: (outcome.problem ?? view.problem) && visit.texts.errorPrefix,
     ...(outcome.status !== undefined && { status: outcome.status }),
-    // The whole scheme: the app may redirect further, to `www` for example.
-    ...(target !== '' && { formTargets: [target.slice(0, target.indexOf(':') + 1)] }),
     ...(page.hasCaptcha && settings.captchaEnabled && { widget: captchaSources(settings) }),
   });
 }
@@ -163,9 +162,20 @@ function findTarget({ destination: { redirectTo, returnTo }, context, metadata }
   return openReturnAddress(returnTo, { settings: context.settings, nowMs: metadata.nowMs })?.url ?? '';
 }
 
-/** Shows a page without a form, which is only the response to a form. */
-export function sendView(visit: Visit, view: View): FastifyReply {
-  return sendPage(visit.reply, visit.context.settings, { language: visit.language, ...view });
+/** Shows a page, also as the response to a form. */
+export function sendView(
+  visit: Visit,
+  view: View,
+  more: Pick<Page, 'titlePrefix' | 'status' | 'widget'> = {},
+): FastifyReply {
+  const target = findTarget(visit);
+  return sendPage(visit.reply, visit.context.settings, {
+    language: visit.language,
+    ...view,
+    ...more,
+    // The whole scheme: the app may redirect further, to `www` for example.
+    ...(target !== '' && { formTargets: [target.slice(0, target.indexOf(':') + 1)] }),
+  });
 }
 
 /** Shows the form again with what is wrong, or a page with the error. */

@@ -27,6 +27,7 @@ import {
   switchOrganizationForm,
 } from './organizations.ts';
 import { addPage, type PageDefinition, type PagesContext } from './page.ts';
+import { passkeyForm, passkeyPage } from './passkey.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
 import { recoveryCodesPage } from './recovery-codes.ts';
@@ -51,6 +52,8 @@ export const allPages: readonly PageDefinition[] = [
   signInPage,
   codePage,
   codeForm,
+  passkeyPage,
+  passkeyForm,
   signUpPage,
   providerPage,
   continuePage,

@@ -8,6 +8,7 @@ import { completeSignIn } from './completion.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
 import { type ContactKinds, identifierField, readIdentifier } from './identifier.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
+import { passkeyItem } from './passkey.ts';
 import { describeCode } from './problems.ts';
 import { providerItems, wayList } from './providers.ts';
 import type { Visit } from './visit.ts';
@@ -42,7 +43,11 @@ async function viewSignIn(
   const { texts } = visit;
   const { settings } = visit.context;
   const hasPassword = settings.externalEmailEnabled || settings.externalPhoneEnabled;
-  const ways = wayList([...(await providerItems(visit, 'sign-in')), ...codeItem(visit)]);
+  const ways = wayList([
+    ...(await providerItems(visit, 'sign-in')),
+    ...codeItem(visit),
+    ...passkeyItem(visit),
+  ]);
   return {
     title: texts.signIn,
     ...(problem && { problem }),

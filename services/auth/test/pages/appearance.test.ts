@@ -1,8 +1,11 @@
 // All pages in Chromium: sizes, color schemes, languages, accessibility and the keyboard.
 import { html } from '@tollgate/kit/html';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { ChromiumPage } from '@tollgate/testkit/chromium';
 import t, { type Test } from 'tap';
 import { allPages } from '../../src/pages/routes.ts';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
+import { signedIn } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import {
   findOverflows,
@@ -14,7 +17,7 @@ import {
   tabTo,
 } from '../helpers/page-browser.ts';
 import { apiUrl } from '../helpers/provider-sign-in.ts';
-import { applicationUrl, appName, askForConsent, bob, startPages } from './page-state.ts';
+import { applicationUrl, appName, askForConsent, bob, type PageState, startPages } from './page-state.ts';
 import { type PageRow, pageTable } from './page-table.ts';
 
 /** Pages that only redirect. */
@@ -89,11 +92,39 @@ t.test('pages in a browser', { skip }, async (t) => {
     await page.navigate(() => page.press('Enter'));
     t.match(await page.evaluate('location.href'), `${applicationUrl}?code=`);
   });
+
+  await t.test('the script of the pages signs in with a passkey, or says that it failed', async (t) => {
+    const { page } = await newVisitor();
+    await page.send('WebAuthn.enable');
+    const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, isUserVerified: true };
+    const authenticator = { ...options, hasUserVerification: true, automaticPresenceSimulation: true };
+    await page.send('WebAuthn.addVirtualAuthenticator', { options: authenticator });
+    await page.open(`${apiUrl}/pages/sign-in`);
+    await submitForm(page, 'passkey');
+    const isShown = `new Promise(requestAnimationFrame).then(() => !document.getElementById('failure').hidden)`;
+    await awaitUntil(async () => (await page.evaluate(isShown)) === true, { what: 'the failure' });
+    await registerPasskey(page, state);
+    await page.navigate(() => page.evaluate('document.forms[0].requestSubmit()'));
+    t.equal(await page.evaluate('location.pathname'), '/pages/account');
+  });
 });
 
 /** Browsers move the focus with the first frame. */
 const problemHasFocus = `new Promise(requestAnimationFrame).then(() =>
   document.activeElement.matches('[role=alert]'))`;
+
+/** Creates a passkey of Bob in the browser. */
+async function registerPasskey(page: ChromiumPage, { server }: PageState): Promise<void> {
+  const signIn = { body: bob };
+  const { accessToken: token } = signedIn(await server.call('POST', '/token?grant_type=password', signIn));
+  const { body } = await server.call('POST', '/passkeys/registration/options', { token });
+  const credential = await page.evaluate(`(async () => {
+    const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(${JSON.stringify(body.options)});
+    return (await navigator.credentials.create({ publicKey })).toJSON();
+  })()`);
+  const response = { challenge_id: body.challenge_id, credential };
+  await server.call('POST', '/passkeys/registration/verify', { token, body: response });
+}
 
 function describe({ visitor, submit }: PageRow, url: string): string {
   const { pathname } = new URL(url);

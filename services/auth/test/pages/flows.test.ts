@@ -1,6 +1,8 @@
 import { startSmtp } from '@tollgate/testkit/smtp';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
+import { signedIn } from '../helpers/auth-server.ts';
+import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
 import { Browser } from '../helpers/browser.ts';
 import { addProvider } from '../helpers/custom-providers.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
@@ -12,12 +14,16 @@ const pagesUrl = `${apiUrl}/pages`;
 const app = 'https://example.com/welcome';
 const ada = { email: 'ada@pages.example', password: 'correct horse' };
 
+t.setTimeout(120_000);
 t.test('pages', async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
   const sms = await textMessages(t);
   const { server } = await startWithProviders(t, {
     ...sms.variables,
+    ...relyingParty,
+    WEBAUTHN_RP_ID: 'localhost',
+    WEBAUTHN_RP_ORIGINS: apiUrl,
     PAGES_ENABLED: 'true',
     SECURITY_MANUAL_LINKING_ENABLED: 'true',
     MAILER_AUTOCONFIRM: 'false',
@@ -151,6 +157,42 @@ t.test('pages', async (t) => {
     const path = '/admin/custom-providers/custom:forum';
     await server.call('PUT', path, { token: adminToken(), body: { enabled: false } });
     t.notMatch(await text(new Browser(hosts), 'sign-in'), 'forum');
+  });
+
+  await t.test('a passkey signs in, and only its own challenge', async (t) => {
+    const email = 'key@pages.example';
+    await server.call('POST', '/admin/users', {
+      token: adminToken(),
+      body: { email, password: ada.password, email_confirm: true },
+    });
+    const signIn = { body: { email, password: ada.password } };
+    const { accessToken: token } = signedIn(await server.call('POST', '/token?grant_type=password', signIn));
+    const authenticator = new Authenticator();
+    const place = { origin: apiUrl, rpId: 'localhost' };
+    const started = await server.call('POST', '/passkeys/registration/options', { token });
+    const { challenge_id, options } = started.body as {
+      challenge_id: string;
+      options: { challenge: string };
+    };
+    const credential = authenticator.create(options, place);
+    await server.call('POST', '/passkeys/registration/verify', { token, body: { challenge_id, credential } });
+
+    const browser = new Browser(hosts);
+    /** Answers a challenge of the page, and returns the response. */
+    async function answer(more: { readonly userHandle?: string } = {}): Promise<Response> {
+      const asked = await browser.submit(`${pagesUrl}/sign-in`, {}, { target: 'passkey' });
+      t.match(asked.headers.get('content-security-policy'), /script-src 'sha256-[^']+'; form-action 'self';/);
+      const page = await asked.text();
+      const [, json = ''] = /name="options" value="([^"]+)"/.exec(page) ?? [];
+      const [, id = ''] = /name="challenge_id" value="([^"]+)"/.exec(page) ?? [];
+      const [, formToken = ''] = /name="form_token" value="([^"]+)"/.exec(page) ?? [];
+      const shown = authenticator.get(JSON.parse(json.replaceAll('&quot;', '"')), { ...place, ...more });
+      const fields = { form_token: formToken, challenge_id: id, credential: JSON.stringify(shown) };
+      return browser.open(`${pagesUrl}/passkey-verify`, new URLSearchParams(fields));
+    }
+    const refused = await answer({ userHandle: 'of another user' });
+    t.match(await refused.text(), 'The passkey was not accepted.');
+    t.equal((await answer()).headers.get('location'), '/pages/account');
   });
 });
 

@@ -35,6 +35,8 @@ export const pageTable: readonly PageRow[] = [
     title: 'signInWithCode',
     submit: { target: 'code', fields: { identifier: 'eve@pages.example' } },
   },
+  { path: 'passkey', title: 'signInWithPasskey' },
+  { path: 'passkey', title: 'signInWithPasskey', submit: { target: 'passkey' } },
   { path: 'sign-up', title: 'createAccount' },
   {
     path: 'sign-up',
