@@ -5,14 +5,13 @@ import { findBinary, startServerProcess } from '@tollgate/testkit/processes';
 import { fetchText, startHttpServer, startService } from '@tollgate/testkit/services';
 import { createAdmin } from './admin.ts';
 import { movePorts, type Ports } from './options.ts';
-import type { PolicyFolder } from './policies.ts';
 
 export interface PartContext {
   readonly ports: Ports;
   readonly folder: string;
   readonly nodePath: string;
-  /** Who may call the shop, and how much. */
-  readonly policies: PolicyFolder;
+  /** The folder that says who may call the application, and how much. */
+  readonly policies: { readonly path: string };
   /** Signs every token. */
   readonly jwtSecret: string;
   /** Aborts when the demo stops, also while a part starts. */

@@ -118,7 +118,9 @@ export interface ExampleFile {
 
 export async function readExamples(): Promise<readonly ExampleFile[]> {
   const found = await readdir('examples', { recursive: true });
-  const paths = found.filter((path) => path.endsWith('.yaml')).map((path) => join('examples', path));
+  // The example of MCP runs without a cluster.
+  const names = found.filter((path) => path.endsWith('.yaml') && !path.startsWith('mcp/'));
+  const paths = names.map((path) => join('examples', path));
   return await Promise.all(paths.sort().map(readExample));
 }
 
