@@ -107,31 +107,6 @@ export async function confirmSession(
   await store.sessions.confirm(session.id, byPassword ? 'password' : 'otp', new Date(metadata.nowMs));
 }
 
-/** Deleting an account without password requires a sign-in as recent as this. */
-const recentSignInMs = 10 * 60_000;
-
-/**
- * Checks that the owner of a session is present. Returns false if the user has no password and has
- * to sign in again.
- *
- * @throws AppError `current_password_required`, `current_password_invalid`,
- * `over_request_rate_limit`.
- */
-export async function confirmOwner(
-  context: AccountContext,
-  {
-    user,
-    session,
-    currentPassword,
-  }: { readonly user: User; readonly session: Session; readonly currentPassword: string | undefined },
-  metadata: RequestMetadata,
-): Promise<boolean> {
-  const { passwordHash: hash } = user;
-  if (hash === undefined) return session.createdAt.getTime() + recentSignInMs > metadata.nowMs;
-  await checkCurrentPassword(context, { user, hash, currentPassword }, metadata);
-  return true;
-}
-
 /**
  * Values of `amr` of sign-ins by a link or code, those of GoTrue. A recovery has `otp` in the
  * implicit flow.

@@ -51,6 +51,7 @@ export const auditActions = {
   // Not in GoTrue.
   login_failed: { type: 'account', event: 'user.sign_in_failed' },
   identity_linked: { type: 'user' },
+  user_data_exported: { type: 'user' },
   users_imported: { type: 'team', event: 'users.imported' },
   custom_provider_created: { type: 'provider', event: 'provider.created' },
   custom_provider_updated: { type: 'provider', event: 'provider.updated' },

@@ -30,6 +30,12 @@ export const pageSettings = {
     matches: { pattern: /^#[0-9a-f]{6}$/i, form: 'a color such as #1d4ed8' },
     doc: 'Color of buttons and links. Their text is black or white, whichever has more contrast.',
   }),
+  pagesAccountDeletion: bool({
+    ...svc('PAGES_ACCOUNT_DELETION'),
+    group,
+    default: true,
+    doc: 'Let users delete their account on the pages. They confirm it, and need a sign-in of the last ten minutes. Off: only administrators delete users.',
+  }),
   pagesCaptchaSiteKey: text({
     ...svc('PAGES_CAPTCHA_SITE_KEY'),
     group,

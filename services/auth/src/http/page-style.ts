@@ -78,7 +78,7 @@ section { margin-top: 2rem; padding-top: 1.5rem; border-top: 1px solid color-mix
 .field { margin-bottom: 1rem }
 label, legend { display: block; font-weight: 600; padding: 0 }
 .hint { margin: 0 }
-select, input:not([type=radio], [type=hidden], [hidden]) { width: 100%; min-height: 2.75rem; margin-top: .25rem; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); color: inherit; font: inherit }
+select, input:not([type=radio], [type=checkbox], [type=hidden], [hidden]) { width: 100%; min-height: 2.75rem; margin-top: .25rem; padding: .5rem .75rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); color: inherit; font: inherit }
 input[aria-invalid] { border-color: var(--bad); border-width: 2px }
 fieldset { margin: 0 0 1rem; padding: 0; border: 0 }
 .choice { margin-top: .5rem; font-weight: 400 }

@@ -1,17 +1,15 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { confirmOwner } from '../account/change-password.ts';
 import { updateOwnUser } from '../account/update.ts';
-import { auditEntry } from '../audit/audit-log.ts';
 import { signOut } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 import { areaForm, areaPage } from './area.ts';
-import { currentPasswordField, field, form, problemSummary } from './forms.ts';
+import { field, form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Problem } from './problems.ts';
 import { takeTyped } from './typed.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/** Profile of the user, and what is done with the whole account. */
+/** Profile of the user. */
 export const accountPage = areaPage('account', viewAccount);
 
 export const profileForm = areaForm(
@@ -68,47 +66,11 @@ function viewSignedOut(visit: Visit, { problem }: Outcome): View {
   };
 }
 
-/** Deletes the account, after the password or a recent sign-in. */
-export const deletePage: PageDefinition = {
-  name: 'delete',
-  access: 'user',
-  view: viewDelete,
-  async submit(visit) {
-    const { context, owner, metadata } = visit;
-    if (owner === undefined) return visit.redirect('sign-in');
-    const { user, session } = owner;
-    const { current_password: currentPassword } = visit.form;
-    if (!(await confirmOwner(context, { user, session, currentPassword }, metadata)))
-      return visit.redirect('sign-in', { again: 'true' });
-    await context.store.users.delete(user.id, auditEntry(user, 'user_deleted', { metadata }));
-    visit.signOut();
-    return visit.redirect('sign-in', { deleted: 'true' });
-  },
-};
-
-function viewDelete(visit: Visit, { problem }: Outcome): View {
-  const { texts } = visit;
-  const hasPassword = visit.owner?.user.passwordHash !== undefined;
-  const content = html`${hasPassword && currentPasswordField(texts, problem)}
-<button class="danger">${texts.deleteAccount}</button>`;
-  return {
-    title: texts.deleteAccount,
-    content: html`${problemSummary(problem)}
-<p>${texts.deleteText}</p>
-${form(visit, { action: visit.path('delete'), content })}
-<p class="after"><a href="${visit.path('account')}">${texts.keepAccount}</a></p>`,
-  };
-}
-
 function viewAccount(visit: Visit, { user }: Owner, { problem }: Outcome): Html {
   const { texts } = visit;
   return html`<p>${texts.signedInAs} <strong>${user.email || user.phone || user.id}</strong></p>
 ${form(visit, { action: visit.path('sign-out'), content: html`<button class="secondary">${texts.signOut}</button>` })}
-${profileSection(visit, user, problem)}
-<section aria-labelledby="delete-title">
-<h2 id="delete-title">${texts.deleteAccount}</h2>
-<p><a class="button" href="${visit.path('delete')}">${texts.deleteAccount}</a></p>
-</section>`;
+${profileSection(visit, user, problem)}`;
 }
 
 function profileSection(visit: Visit, user: User, problem: Problem | undefined): Html {

@@ -26,6 +26,7 @@ const areas = {
     title: 'apiKeys',
     isEnabled: (settings) => settings.apiKeysEnabled && settings.apiKeysSelfService,
   },
+  data: { title: 'yourData' },
 } as const satisfies Readonly<Record<string, Area>>;
 
 export type AreaName = keyof typeof areas;

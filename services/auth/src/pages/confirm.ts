@@ -14,10 +14,22 @@ const pageName = /^[a-z-]{1,40}$/;
 /** Parameters of these pages. */
 const parameters = ['type', 'factor', 'organization', 'rotate'] as const;
 
-/** A redirect to the confirmation of a session that is not recent enough for a change. */
-export function confirmFirst(visit: Visit, target: string): FastifyReply | undefined {
-  const { owner } = visit;
-  if (owner === undefined || hasRecentSignIn(visit.context, owner)) return undefined;
+/** How recent a sign-in must be at pages that always need one. */
+const recentSignInMs = 10 * 60_000;
+
+/**
+ * A redirect to the confirmation of a session that is not recent enough for a change: as the
+ * settings require, or always.
+ */
+export function confirmFirst(
+  visit: Visit,
+  target: string,
+  { always = false }: { readonly always?: boolean } = {},
+): FastifyReply | undefined {
+  const { owner, context } = visit;
+  const { recentSignInMs: required } = context.settings;
+  const withinMs = always ? Math.min(required || recentSignInMs, recentSignInMs) : required;
+  if (owner === undefined || hasRecentSignIn(context, owner, withinMs)) return undefined;
   keepTyped(visit);
   return visit.redirect('confirm', { target, ...readParameters(visit) });
 }

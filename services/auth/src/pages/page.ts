@@ -72,6 +72,8 @@ export interface PageDefinition {
   readonly access: 'everyone' | 'session' | 'user';
   /** Whether a sign-in must be recent, if the settings require it, before the page is shown. */
   readonly isSensitive?: boolean;
+  /** Whether a sign-in must be recent, whatever the settings require. */
+  readonly needsRecentSignIn?: boolean;
   /** A response to GET that precedes the check of the access. */
   readonly intercept?: (visit: Visit) => Promise<void>;
   /** A response to GET instead of the page. */
@@ -132,14 +134,15 @@ export function addPage(api: Api, context: PagesContext, page: PageDefinition): 
 /** A redirect to the page that has to come first. */
 function admit(
   visit: Visit,
-  { access, name, home = name, isSensitive = false }: PageDefinition,
+  { access, name, home = name, isSensitive = false, needsRecentSignIn = false }: PageDefinition,
 ): FastifyReply | undefined {
   const { owner } = visit;
   if (access === 'everyone') return undefined;
   if (owner === undefined) return visit.redirect('sign-in');
   if (access === 'user' && needsSecondFactor(owner.user, owner.session))
     return visit.redirect('second-factor');
-  return isSensitive ? confirmFirst(visit, home) : undefined;
+  if (!isSensitive && !needsRecentSignIn) return undefined;
+  return confirmFirst(visit, home, { always: needsRecentSignIn });
 }
 
 async function render(

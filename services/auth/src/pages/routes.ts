@@ -1,11 +1,12 @@
 import type { AddRoutes } from '../http/api.ts';
 import { addStyleRoute } from '../http/page-style.ts';
-import { accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
+import { accountPage, emailForm, profileForm, signOutForm } from './account.ts';
 import { apiKeyPage, apiKeysPage, revokeApiKeyForm } from './api-keys.ts';
 import { applicationsPage, revokeApplicationForm } from './applications.ts';
 import { codeForm, codePage } from './code.ts';
 import { confirmPage } from './confirm.ts';
 import { consentPage } from './consent.ts';
+import { dataPage, deletePage, exportForm } from './data.ts';
 import { deviceDonePage, devicePage } from './device.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { invitationPage } from './invitation.ts';
@@ -67,8 +68,11 @@ export const allPages: readonly PageDefinition[] = [
   accountPage,
   profileForm,
   emailForm,
-  deletePage,
   confirmPage,
+
+  dataPage,
+  exportForm,
+  deletePage,
 
   securityPage,
   removeIdentityForm,

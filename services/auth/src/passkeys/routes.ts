@@ -138,7 +138,7 @@ function toChallengeJson({ id, options, expiresAtMs }: IssuedPasskeyChallenge) {
   return { challenge_id: id, options, expires_at: Math.floor(expiresAtMs / 1000) };
 }
 
-function toPasskeyJson({ id, friendlyName, createdAt, lastUsedAt }: Passkey) {
+export function toPasskeyJson({ id, friendlyName, createdAt, lastUsedAt }: Passkey) {
   return {
     id,
     ...(friendlyName !== '' && { friendly_name: friendlyName }),

@@ -51,17 +51,18 @@ interface SessionOwner {
 }
 
 /**
- * Whether the user has signed in, verified a factor or confirmed the session as recently as the
- * settings require. Guests have nothing that they could confirm with.
+ * Whether the user has signed in, verified a factor or confirmed the session within a time, by
+ * default as recently as the settings require; 0 means no limit. Guests have nothing that they
+ * could confirm with.
  */
 export function hasRecentSignIn(
   { settings, nowMs }: SessionsContext,
   { user, session }: SessionOwner,
+  withinMs = settings.recentSignInMs,
 ): boolean {
-  const { recentSignInMs } = settings;
-  if (recentSignInMs === 0 || user.isAnonymous) return true;
+  if (withinMs === 0 || user.isAnonymous) return true;
   if (session === undefined) return false;
-  return !isElapsed(authenticatedAt(session), recentSignInMs, nowMs());
+  return !isElapsed(authenticatedAt(session), withinMs, nowMs());
 }
 
 /** The last time when the user has signed in, verified a factor or confirmed the session. */

@@ -19,4 +19,6 @@ export const accountTable: readonly PageRow[] = [
   { visitor, path: 'applications', title: 'applications' },
   { visitor, path: 'organizations', title: 'organizations' },
   { visitor, path: 'api-keys', title: 'apiKeys' },
+  { visitor, path: 'data', title: 'yourData' },
+  { visitor, path: 'delete', title: 'deleteAccount' },
 ];

@@ -24,6 +24,8 @@ t.test('account area', async (t) => {
     return {
       ...user,
       text: async (page: string) => (await browser.open(`${pagesUrl}/${page}`)).text(),
+      open: async (page: string) => (await browser.open(`${pagesUrl}/${page}`)).headers.get('location'),
+      submit: (page: string, target: string) => browser.submit(`${pagesUrl}/${page}`, {}, { target }),
       /** Sends a form. Returns where it leads to, or the status and the page. */
       async send(page: string, target: string, fields: Readonly<Record<string, string>> = {}) {
         const response = await browser.submit(`${pagesUrl}/${page}`, fields, { target });
@@ -37,7 +39,7 @@ t.test('account area', async (t) => {
     const page = await ada.text('security');
     const [, navigation = ''] = /<nav aria-label="Your account">(.*?)<\/nav>/s.exec(page) ?? [];
     const names = [...navigation.matchAll(/href="\/pages\/([\w-]+)"/g)].map(([, name]) => name);
-    t.same(names, ['account', 'security', 'sessions', 'applications']);
+    t.same(names, ['account', 'security', 'sessions', 'applications', 'data']);
     t.match(navigation, '<a href="/pages/security" aria-current="page">Sign-in and security</a>');
     for (const { security, sessions, applications } of Object.values(pageLanguages))
       t.equal(new Set([security, sessions, applications]).size, 3);
@@ -83,5 +85,50 @@ t.test('account area', async (t) => {
     );
     t.notMatch(await ada.text('sessions'), foreign);
     t.match(await ada.text('sessions'), '<strong>(this one)</strong>');
+  });
+
+  await t.test('a user downloads what is stored, after a recent sign-in', async (t) => {
+    const ada = await open('ada@data.example');
+    const client = await createApplication(server);
+    await authorize(server, ada.accessToken, { client_id: client.client_id, scope: 'email' });
+    const response = await ada.submit('data', 'data-export');
+    t.match(Object.fromEntries(response.headers), {
+      'content-type': 'application/json; charset=utf-8',
+      'content-disposition': 'attachment; filename="account-data.json"',
+      'cache-control': 'no-store',
+    });
+    t.equal(response.headers.get('access-control-allow-origin'), null);
+    const text = await response.text();
+    t.match(JSON.parse(text), {
+      user: { id: ada.userId, email: 'ada@data.example', identities: [{ provider: 'email' }] },
+      passkeys: [],
+      sessions: [{ amr: [{ method: 'password' }] }, {}],
+      applications: [{ name: 'Planner', scopes: ['email'] }],
+      organizations: [],
+      api_keys: [],
+      audit_log: { is_complete: true, entries: [{ actor_id: ada.userId }] },
+    });
+    for (const secret of ['$argon2', '$2', ada.refreshToken]) t.notOk(text.includes(secret), secret);
+    server.clock.advance(10 * 60_000);
+    t.equal(await ada.send('data', 'data-export'), '/pages/confirm?target=data');
+  });
+
+  await t.test('a user deletes the account, and all access ends', async (t) => {
+    const ada = await open('ada@deleted.example');
+    const client = await createApplication(server);
+    const code = await authorize(server, ada.accessToken, { client_id: client.client_id, scope: 'email' });
+    const { body } = await redeem(server, client, code);
+    server.clock.advance(10 * 60_000);
+    const confirm = '/pages/confirm?target=delete';
+    t.equal(await ada.open('delete'), confirm);
+    t.equal(
+      await ada.send('confirm?target=delete', 'confirm', { current_password: password }),
+      '/pages/delete',
+    );
+    t.match(await ada.send('delete', 'delete', { confirmed: '' }), /^400 .*Something is missing/s);
+    t.equal(await ada.send('delete', 'delete'), '/pages/sign-in?deleted=true');
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(body.refresh_token) };
+    t.equal((await redeem(server, client, '', refresh)).status, 400, 'the client has no session');
+    t.equal((await server.call('GET', '/user', { token: ada.accessToken })).status, 403);
   });
 });

@@ -87,6 +87,7 @@ t.test('people manage their organizations without scripts', async (t) => {
   t.notMatch(joined, 'Open your invitation');
   t.match(await bob.text(page), 'ada@example.com');
 
+  t.match(await ada.send('delete', 'delete'), /422 .*You are the last owner\./s);
   t.match(await ada.send('organizations', 'organization-leave'), /422 .*You are the last owner\./s);
   const saved = `/pages/organization?id=${id}&saved=member`;
   t.equal(await ada.send(page, 'member-role', { role: 'owner' }), saved);
@@ -146,10 +147,10 @@ t.test('users see organizations that have the domain of the address', async (t) 
   t.notMatch(joined, 'organization-join');
 });
 
-t.test('without the setting no page has organizations', async (t) => {
-  const server = await startAuthServer(t, { PAGES_ENABLED: 'true' });
+t.test('without the settings there are no organizations, and no account is deleted', async (t) => {
+  const server = await startAuthServer(t, { PAGES_ENABLED: 'true', PAGES_ACCOUNT_DELETION: 'false' });
   const browser = new Browser({ [apiUrl]: server.url });
-  for (const page of ['organizations', 'organization', 'invitation']) {
+  for (const page of ['organizations', 'organization', 'invitation', 'delete']) {
     const { status } = await browser.open(`${pagesUrl}/${page}`);
     t.equal(status, 404, page);
   }
