@@ -61,7 +61,8 @@ export function findStrayTestFolders(paths: readonly string[]): string[] {
   const sources = new Set(paths.flatMap((path) => [path.replace(/\.ts$/, ''), ...parents(path)]));
   const stray = new Set<string>();
   for (const path of paths) {
-    const [, root, below = ''] = /^((?:packages|services)\/[^/]+|client-sdk)\/test\/(.+)\//.exec(path) ?? [];
+    const [, root, below = ''] =
+      /^((?:packages|services)\/[^/]+|cli|client-sdk)\/test\/(.+)\//.exec(path) ?? [];
     const mirrored = below.replace(/(?:^|\/)(?:helpers|support|testdata|integration)(?:\/.*)?$/, '');
     if (root === undefined || mirrored === '') continue;
     const isFound = ['src', ...(mirrored === 'examples' ? ['.'] : [])].some((folder) =>

@@ -6,6 +6,7 @@ import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { counterApiDocument } from '../../services/ratelimit/src/operator-api/open-api.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
+import { renderClientTypes } from './admin-clients.ts';
 import { renderAdminScopes } from './admin-scopes.ts';
 import { renderCallerAttributes } from './caller-attributes.ts';
 import { chartFiles } from './charts/charts.ts';
@@ -67,6 +68,7 @@ export const generators: readonly Generator[] = [
     render: async () => new Map([['docs/images/limit-algorithms.svg', renderLimitPlots()]]),
   },
   ...chartFiles.map(({ path, text }) => formatted(path, text)),
+  { output: 'packages/admin-clients/src/generated/', render: renderClientTypes },
   formatted('docs/openapi-auth.json', renderOpenApi),
   formatted('docs/openapi-ratelimit.json', async () => JSON.stringify(counterApiDocument())),
   markdownPage('docs/errors.md', () =>

@@ -44,7 +44,7 @@ async function copyOfVersions(t: Test): Promise<string> {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const patterns = ['package.json', 'package-lock.json', '{packages,services}/*/package.json'];
-  const files = glob([...patterns, '{proto,client-sdk}/package.json', 'charts/*/Chart.yaml']);
+  const files = glob([...patterns, '{proto,client-sdk,cli}/package.json', 'charts/*/Chart.yaml']);
   for await (const file of files) {
     await mkdir(dirname(join(folder.path, file)), { recursive: true });
     await cp(file, join(folder.path, file));

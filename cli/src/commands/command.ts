@@ -1,0 +1,50 @@
+import { Command } from 'commander';
+import type { Source } from '../connection/connect.ts';
+import type { Terminal } from '../output/terminal.ts';
+
+/** Input and output of commands. */
+export interface Environment {
+  readonly terminal: Terminal;
+  readonly env: NodeJS.ProcessEnv;
+  /** Text of standard input, for secrets. */
+  readonly readInput: () => Promise<string>;
+}
+
+/** Options that every command has. */
+export interface CommonOptions {
+  readonly context?: string;
+  readonly json?: true;
+}
+
+/** A command with the options that all have, and examples below its help. */
+export function command(name: string, summary: string, examples: readonly string[]): Command {
+  const made = new Command(name)
+    .description(summary)
+    .option('--context <name>', 'Context of the configuration. Default: the current one.')
+    .option('--json', 'Print the response as JSON.');
+  return made.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`);
+}
+
+/** Options of lists that have pages. */
+export interface ListOptions extends CommonOptions {
+  readonly limit: string;
+  readonly cursor?: string;
+}
+
+/** A command that lists one page. */
+export function pagedCommand(name: string, summary: string, examples: readonly string[]): Command {
+  return command(name, summary, examples)
+    .option('--limit <number>', 'Most items of a page.', '50')
+    .option('--cursor <cursor>', 'Start of the next page, which the previous one prints.');
+}
+
+/** Commands that begin with a word, such as `tollgate limits`. */
+export function group(name: string, summary: string, commands: readonly Command[]): Command {
+  const made = new Command(name).description(summary);
+  for (const one of commands) made.addCommand(one);
+  return made;
+}
+
+export function toSource({ env }: Environment, { context }: CommonOptions): Source {
+  return { env, contextName: context };
+}

@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import { type Context, contextFilePath, readContexts, writeContexts } from '../connection/contexts.ts';
+import { CommandFailure } from '../failure.ts';
+import { printTable } from '../output/table.ts';
+import { printJson } from '../output/terminal.ts';
+import { type CommonOptions, command, type Environment, group } from './command.ts';
+
+interface SetOptions {
+  readonly authUrl?: string;
+  readonly limiterUrl?: readonly string[];
+  readonly keyStdin?: true;
+  readonly limiterTokenStdin?: true;
+}
+
+/** `tollgate context`: the installations that commands can reach. */
+export function contextCommands(environment: Environment): Command {
+  return group('context', 'Installations that commands can reach.', [
+    setCommand(environment),
+    listCommand(environment),
+    useCommand(environment),
+    removeCommand(environment),
+  ]);
+}
+
+function setCommand({ env, terminal, readInput }: Environment): Command {
+  return command('set', 'Add or change a context, and use it.', [
+    'tollgate context set shop --auth-url https://auth.example.com --key-stdin < key',
+    'tollgate context set shop --limiter-url http://127.0.0.1:6071 --limiter-token-stdin < token',
+  ])
+    .argument('<name>', 'Name of the context.')
+    .option('--auth-url <url>', 'Base URL of the user authentication server.')
+    .option('--key-stdin', 'Read an API key with admin scopes from standard input.')
+    .option('--limiter-url <url...>', 'Base URLs of the counter API, one for each replica.')
+    .option(
+      '--limiter-token-stdin',
+      'Read a token of the counter API from standard input. Default: the API key.',
+    )
+    .action(async (name: string, options: SetOptions) => {
+      const { authUrl, limiterUrl = [], keyStdin, limiterTokenStdin } = options;
+      if (keyStdin === true && limiterTokenStdin === true)
+        throw new CommandFailure(
+          'standard input has one secret: use --key-stdin and --limiter-token-stdin one after the other',
+        );
+      for (const url of [...(authUrl === undefined ? [] : [authUrl]), ...limiterUrl]) requireUrl(url);
+      const isSecretGiven = keyStdin === true || limiterTokenStdin === true;
+      const secret = isSecretGiven ? (await readInput()).trim() : '';
+      if (isSecretGiven && !/^[\x21-\x7e]+$/.test(secret))
+        throw new CommandFailure('standard input has no secret: one line of ASCII characters is expected');
+      const path = contextFilePath(env);
+      const file = await readContexts(path);
+      const context: Context = {
+        ...(Object.hasOwn(file.contexts, name) && file.contexts[name]),
+        ...(authUrl !== undefined && { authUrl }),
+        ...(limiterUrl.length > 0 && { limiterUrls: limiterUrl }),
+        ...(keyStdin === true && { key: secret }),
+        ...(limiterTokenStdin === true && { limiterToken: secret }),
+      };
+      await writeContexts(path, { current: name, contexts: { ...file.contexts, [name]: context } });
+      terminal.warn(`context ${name} is stored in ${path}, and is the current one`);
+    });
+}
+
+function listCommand({ env, terminal }: Environment): Command {
+  return command('list', 'List contexts, without their secrets.', ['tollgate context list']).action(
+    async ({ json }: CommonOptions) => {
+      const { current, contexts } = await readContexts(contextFilePath(env));
+      const items = Object.entries(contexts).map(
+        ([name, { authUrl, limiterUrls = [], key, limiterToken }]) => ({
+          name,
+          current: name === current,
+          authUrl,
+          limiterUrls,
+          hasKey: key !== undefined,
+          hasLimiterToken: limiterToken !== undefined,
+        }),
+      );
+      if (json) return printJson(terminal, items);
+      printTable(terminal, items, {
+        columns: {
+          CURRENT: (item) => (item.current ? '*' : ' '),
+          NAME: (item) => item.name,
+          'AUTH SERVER': (item) => item.authUrl,
+          KEY: (item) => (item.hasKey ? 'yes' : 'no'),
+          'COUNTER API': (item) => item.limiterUrls.join(' '),
+        },
+        empty: 'There is no context yet. Add one: tollgate context set <name> --auth-url <url> --key-stdin',
+      });
+    },
+  );
+}
+
+function useCommand({ env, terminal }: Environment): Command {
+  return command('use', 'Make a context the current one.', ['tollgate context use shop'])
+    .argument('<name>', 'Name of the context.')
+    .action(async (name: string) => {
+      const path = contextFilePath(env);
+      const { contexts } = await readContexts(path);
+      requireContext(contexts, name);
+      await writeContexts(path, { current: name, contexts });
+      terminal.warn(`context ${name} is the current one`);
+    });
+}
+
+function removeCommand({ env, terminal }: Environment): Command {
+  return command('remove', 'Remove a context with its secrets.', ['tollgate context remove shop'])
+    .argument('<name>', 'Name of the context.')
+    .action(async (name: string) => {
+      const path = contextFilePath(env);
+      const { current, contexts } = await readContexts(path);
+      requireContext(contexts, name);
+      const { [name]: _removed, ...others } = contexts;
+      const next = current === name ? undefined : current;
+      await writeContexts(path, { ...(next !== undefined && { current: next }), contexts: others });
+      terminal.warn(`context ${name} is removed`);
+    });
+}
+
+function requireContext(contexts: Readonly<Record<string, Context>>, name: string): void {
+  if (!Object.hasOwn(contexts, name))
+    throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
+}
+
+function requireUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
+    throw new CommandFailure(`not an http or https URL without credentials: ${text}`);
+}

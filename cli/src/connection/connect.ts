@@ -1,0 +1,64 @@
+import {
+  type AuthClient,
+  createAuthClient,
+  createLimiterClient,
+  type LimiterClient,
+} from '@tollgate/admin-clients/clients';
+import { CommandFailure } from '../failure.ts';
+import { type Context, contextFilePath, readContexts } from './contexts.ts';
+
+/** Where a command finds its context and its credentials. */
+export interface Source {
+  readonly env: NodeJS.ProcessEnv;
+  /** `--context`. */
+  readonly contextName: string | undefined;
+}
+
+const timeoutMs = 10_000;
+
+/** A replica of the rate limit service. */
+export interface Limiter {
+  readonly url: string;
+  readonly client: LimiterClient;
+}
+
+/** The context, with what the environment has instead. @throws CommandFailure if there is none. */
+export async function readContext({ env, contextName }: Source): Promise<Context> {
+  const { current, contexts } = await readContexts(contextFilePath(env));
+  const name = contextName ?? (env.TOLLGATE_CONTEXT || current);
+  const context = name === undefined ? {} : Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  if (context === undefined)
+    throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
+  const { TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER_URLS, TOLLGATE_LIMITER_TOKEN } = env;
+  return {
+    ...context,
+    ...(TOLLGATE_AUTH_URL && { authUrl: TOLLGATE_AUTH_URL }),
+    ...(TOLLGATE_KEY && { key: TOLLGATE_KEY }),
+    ...(TOLLGATE_LIMITER_URLS && { limiterUrls: TOLLGATE_LIMITER_URLS.split(',') }),
+    ...(TOLLGATE_LIMITER_TOKEN && { limiterToken: TOLLGATE_LIMITER_TOKEN }),
+  };
+}
+
+/** @throws CommandFailure without the URL of the server. */
+export async function connectAuth(source: Source): Promise<AuthClient> {
+  const { authUrl, key = '' } = await readContext(source);
+  if (authUrl === undefined)
+    throw new CommandFailure(
+      'the context has no auth server: run tollgate context set --auth-url https://auth.example.com, or set TOLLGATE_AUTH_URL',
+    );
+  return createAuthClient({ url: authUrl, token: key, timeoutMs });
+}
+
+/** All replicas. @throws CommandFailure without a URL. */
+export async function connectLimiters(source: Source): Promise<readonly [Limiter, ...Limiter[]]> {
+  const { limiterUrls = [], limiterToken, key = '' } = await readContext(source);
+  const [first, ...others] = limiterUrls.map((url) => ({
+    url,
+    client: createLimiterClient({ url, token: limiterToken ?? key, timeoutMs }),
+  }));
+  if (first === undefined)
+    throw new CommandFailure(
+      'the context has no counter API: run tollgate context set --limiter-url http://127.0.0.1:6071, or set TOLLGATE_LIMITER_URLS',
+    );
+  return [first, ...others];
+}

@@ -1,0 +1,71 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { CommandFailure } from '../failure.ts';
+
+/** The services of one installation. */
+export interface Context {
+  /** Base URL of the user authentication server. */
+  readonly authUrl?: string;
+  /** An API key with admin scopes. */
+  readonly key?: string;
+  /** Base URLs of the counter API, one for each replica of the rate limit service. */
+  readonly limiterUrls?: readonly string[];
+  /** A token of the counter API. Default: `key`, which a limiter with ADMIN_KEYS_URL accepts. */
+  readonly limiterToken?: string;
+}
+
+/** The file with all contexts. */
+export interface ContextFile {
+  readonly current?: string;
+  readonly contexts: Readonly<Record<string, Context>>;
+}
+
+/** `$TOLLGATE_CONFIG`, or `tollgate/config.json` in the folder for configuration. */
+export function contextFilePath({ TOLLGATE_CONFIG, XDG_CONFIG_HOME }: NodeJS.ProcessEnv): string {
+  return TOLLGATE_CONFIG || join(XDG_CONFIG_HOME || join(homedir(), '.config'), 'tollgate', 'config.json');
+}
+
+/** @throws CommandFailure when the file is there and cannot be read. */
+export async function readContexts(path: string): Promise<ContextFile> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new CommandFailure(`${path} cannot be read: ${error.message}`);
+  });
+  return text === undefined ? { contexts: {} } : parseContexts(path, text);
+}
+
+function parseContexts(path: string, text: string): ContextFile {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    value = undefined;
+  }
+  if (!isContextFile(value))
+    throw new CommandFailure(
+      `${path} is no file of contexts: correct or remove it, and run tollgate context set`,
+    );
+  return value;
+}
+
+function isContextFile(value: unknown): value is ContextFile {
+  if (typeof value !== 'object' || value === null || !('contexts' in value)) return false;
+  const { contexts } = value;
+  return typeof contexts === 'object' && contexts !== null && Object.values(contexts).every(isContext);
+}
+
+function isContext(value: unknown): value is Context {
+  if (typeof value !== 'object' || value === null) return false;
+  const { limiterUrls = [], ...texts }: Partial<Record<string, unknown>> = { ...value };
+  const isTextList = Array.isArray(limiterUrls) && limiterUrls.every((url) => typeof url === 'string');
+  return isTextList && Object.values(texts).every((text) => typeof text === 'string');
+}
+
+/** Replaces the file, which only its owner may read: it has keys. */
+export async function writeContexts(path: string, file: ContextFile): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const next = `${path}.${process.pid}`;
+  await writeFile(next, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
+  await rename(next, path);
+}

@@ -1,0 +1,68 @@
+import tab from '@bomb.sh/tab/commander';
+import { RequestError } from '@tollgate/admin-clients/clients';
+import { Command, CommanderError } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
+import { auditCommands } from './commands/audit.ts';
+import type { Environment } from './commands/command.ts';
+import { contextCommands } from './commands/context.ts';
+import { keyCommands } from './commands/keys.ts';
+import { limitCommands } from './commands/limits.ts';
+import { statusCommand } from './commands/status.ts';
+import { userCommands } from './commands/users.ts';
+import { CommandFailure, exitCodes } from './failure.ts';
+
+const help = `
+Exit codes: 0 done; 1 the service refused the request or cannot be reached; 2 wrong arguments or
+configuration; 3 a check found a problem.
+
+Environment: TOLLGATE_CONTEXT, TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER_URLS (separated by
+commas) and TOLLGATE_LIMITER_TOKEN replace what the context has; TOLLGATE_CONFIG is its file.
+
+Completion: source <(tollgate complete bash), or zsh, fish.
+`;
+
+function createProgram(environment: Environment): Command {
+  const { terminal } = environment;
+  const program = new Command('tollgate')
+    .description('Limits, users and keys of Tollgate, and the state of its services.')
+    .version(packageJson.version)
+    .addHelpText('after', help);
+  for (const one of [
+    statusCommand(environment),
+    limitCommands(environment),
+    userCommands(environment),
+    keyCommands(environment),
+    auditCommands(environment),
+    contextCommands(environment),
+  ])
+    program.addCommand(one);
+  configure(program, terminal);
+  tab(program);
+  return program;
+}
+
+/** Settings are not inherited by commands that are added. */
+function configure(command: Command, terminal: Environment['terminal']): void {
+  command
+    .exitOverride()
+    .showSuggestionAfterError()
+    .configureOutput({ writeOut: terminal.print, writeErr: (text) => terminal.warn(text.trimEnd()) });
+  for (const one of command.commands) configure(one, terminal);
+}
+
+/** Runs a command. Returns its exit code. */
+export async function run(args: readonly string[], environment: Environment): Promise<number> {
+  try {
+    await createProgram(environment).parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
+    if (error instanceof RequestError) {
+      environment.terminal.warn(`${error.code}: ${error.message}`);
+      return exitCodes.failed;
+    }
+    if (!(error instanceof CommandFailure)) throw error;
+    environment.terminal.warn(error.message);
+    return error.exitCode;
+  }
+}

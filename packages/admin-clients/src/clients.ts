@@ -1,0 +1,90 @@
+import createClient, { type Client } from 'openapi-fetch';
+import type { paths as AuthPaths } from './generated/auth.d.ts';
+import type { paths as LimiterPaths } from './generated/ratelimit.d.ts';
+
+export interface ClientOptions {
+  /** Base URL, such as `https://auth.example.com`. */
+  readonly url: string;
+  /** An API key with admin scopes, or a token. Empty: none is sent. */
+  readonly token: string;
+  /** Time for a response. */
+  readonly timeoutMs: number;
+}
+
+/** The admin API of the user authentication server. @see docs/openapi-auth.json */
+export type AuthClient = Client<AuthPaths>;
+
+/** The counter API of the rate limit service. @see docs/openapi-ratelimit.json */
+export type LimiterClient = Client<LimiterPaths>;
+
+/** Errors have `code` and `message`, as those of the counter API. */
+const errorFormat = { 'x-svc-api-version': '2024-01-01' };
+
+export function createAuthClient(options: ClientOptions): AuthClient {
+  return createClient<AuthPaths>(toClientOptions(options, errorFormat));
+}
+
+export function createLimiterClient(options: ClientOptions): LimiterClient {
+  return createClient<LimiterPaths>(toClientOptions(options, {}));
+}
+
+function toClientOptions({ url, token, timeoutMs }: ClientOptions, headers: Record<string, string>) {
+  return {
+    baseUrl: url.replace(/\/+$/, ''),
+    headers: { ...headers, ...(token !== '' && { authorization: `Bearer ${token}` }) },
+    fetch: (request: Request) =>
+      fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]) }),
+  };
+}
+
+/** Why a request failed: the service refused it, or could not be reached. */
+export class RequestError extends Error {
+  /** Code of the service; `unreachable` without a response. */
+  readonly code: string;
+  /** Absent without a response. */
+  readonly status: number | undefined;
+
+  constructor(message: string, { code, status }: { readonly code: string; readonly status?: number }) {
+    super(message);
+    this.name = 'RequestError';
+    this.code = code;
+    this.status = status;
+  }
+}
+
+interface Result<T> {
+  readonly data?: T | undefined;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+/** The body of a successful response. @throws RequestError with the reason of the service. */
+export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
+  const { data, error, response } = await request.catch((cause: unknown) => {
+    throw new RequestError(`the service cannot be reached: ${describeCause(cause)}`, { code: 'unreachable' });
+  });
+  // Parsed boundary: 204 has no body, and its type has none.
+  if (response.ok) return data as T;
+  throw toRequestError(error, response);
+}
+
+function toRequestError(error: unknown, { status, statusText }: Response): RequestError {
+  const { code, message } =
+    typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
+  return typeof code === 'string' && typeof message === 'string'
+    ? new RequestError(message, { code, status })
+    : new RequestError(
+        `the service answered ${status} ${statusText}, and no error of its API: check the URL`,
+        {
+          code: 'unexpected_response',
+          status,
+        },
+      );
+}
+
+/** `fetch failed` says nothing: the reason is in the cause. */
+function describeCause(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.name === 'TimeoutError' ? 'no response in time' : cause.message;
+}

@@ -1,0 +1,4248 @@
+export interface paths {
+    "/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Name and version of the server */
+        get: operations["getHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ready": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Readiness: 200, or 503 if the database is unavailable or read-only. `missing_indexes` names indexes that are being made */
+        get: operations["getReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Enabled features */
+        get: operations["getSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/jwks.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Public keys of access tokens (RFC 7517) */
+        get: operations["getKeySet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/.well-known/openid-configuration": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Issuer of access tokens and where its keys are (OpenID Connect Discovery) */
+        get: operations["getOpenIdConfiguration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** This document */
+        get: operations["getOpenApiDocument"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/{user_id}/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the passkeys of a user */
+        get: operations["adminListPasskeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/{user_id}/passkeys/{passkey_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove a passkey */
+        delete: operations["adminRemovePasskey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List users, by page (`X-Total-Count`, `Link`) or by cursor (`pagination`, `Link`). Cursors are for large lists: their cost does not depend on the position */
+        get: operations["adminListUsers"];
+        put?: never;
+        /** Create a user */
+        post: operations["adminCreateUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a user */
+        get: operations["adminGetUser"];
+        /** Change a user; `ban_duration` bans */
+        put: operations["adminUpdateUser"];
+        /** Create a user with this id */
+        post: operations["adminCreateUserWithId"];
+        /** Delete a user */
+        delete: operations["adminDeleteUser"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/invite": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Invite a user by email */
+        post: operations["adminInviteUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/generate_link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Generate a link without sending it */
+        post: operations["adminGenerateLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/redirect-check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explain which rule allows a `redirect_to`, or why none does */
+        get: operations["adminExplainRedirect"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the audit log, newest first */
+        get: operations["adminListAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List API keys, newest first */
+        get: operations["adminListApiKeys"];
+        put?: never;
+        /** Create an API key of a user, an organisation or a machine */
+        post: operations["adminCreateApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api-keys/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Check an API key, as ext_authz does */
+        post: operations["adminVerifyApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an API key */
+        get: operations["adminGetApiKey"];
+        /** Change an API key. An empty text, list or object removes the value */
+        put: operations["adminUpdateApiKey"];
+        post?: never;
+        /** Revoke an API key */
+        delete: operations["adminRevokeApiKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api-keys/{key_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace an API key. The old one is valid for `grace` */
+        post: operations["adminRotateApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/policies/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Explain how a check would be decided, without counting it */
+        post: operations["adminExplainCheck"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/events/failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List events whose delivery was given up */
+        get: operations["adminListFailedEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/events/{event_id}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Deliver a failed event again */
+        post: operations["adminRedeliverEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the endpoints of events */
+        get: operations["adminListWebhooks"];
+        put?: never;
+        /** Add an endpoint of events. Returns its secret, once */
+        post: operations["adminCreateWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an endpoint */
+        get: operations["adminGetWebhook"];
+        /** Change an endpoint: name, URL, types of events, or whether it is disabled */
+        put: operations["adminUpdateWebhook"];
+        post?: never;
+        /** Remove an endpoint and the events that wait for it */
+        delete: operations["adminDeleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a new secret; the old one signs, too, for `grace` (24h by default). Returns it, once */
+        post: operations["adminRotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Post an event `webhook.test` to an endpoint at once */
+        post: operations["adminTestWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/{user_id}/factors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the second factors of a user */
+        get: operations["adminListFactors"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/{user_id}/factors/{factor_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Change a factor */
+        put: operations["adminUpdateFactor"];
+        post?: never;
+        /** Remove a factor */
+        delete: operations["adminRemoveFactor"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/{user_id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the sessions of a user */
+        get: operations["adminListSessions"];
+        put?: never;
+        post?: never;
+        /** End all sessions of a user */
+        delete: operations["adminEndSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/{user_id}/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a session of a user */
+        delete: operations["adminEndSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/organizations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List organizations, newest first, by cursor (`pagination`, `Link`) */
+        get: operations["adminListOrganizations"];
+        put?: never;
+        /** Create an organization */
+        post: operations["adminCreateOrganization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/organizations/{organization_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an organization */
+        get: operations["adminGetOrganization"];
+        /** Change an organization. An empty text or object removes the value */
+        put: operations["adminUpdateOrganization"];
+        post?: never;
+        /** Delete an organization */
+        delete: operations["adminDeleteOrganization"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/organizations/{organization_id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the members of an organization */
+        get: operations["adminListMembers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/organizations/{organization_id}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Add a user to an organization, or change their role */
+        put: operations["adminSetMember"];
+        post?: never;
+        /** Remove a member from an organization */
+        delete: operations["adminRemoveMember"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/organizations/{organization_id}/domains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the email domains of an organization */
+        get: operations["adminListDomains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/organizations/{organization_id}/domains/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Give an email domain to an organization. With `domain_role`, its users may join */
+        put: operations["adminSetDomain"];
+        post?: never;
+        /** Take an email domain from an organization */
+        delete: operations["adminRemoveDomain"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/custom-providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List custom identity providers */
+        get: operations["adminListProviders"];
+        put?: never;
+        /** Add an identity provider, by OpenID Connect discovery or OAuth 2.0 */
+        post: operations["adminCreateProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/custom-providers/{identifier}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a custom identity provider */
+        get: operations["adminGetProvider"];
+        /** Change a custom identity provider */
+        put: operations["adminUpdateProvider"];
+        post?: never;
+        /** Delete a custom identity provider */
+        delete: operations["adminDeleteProvider"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/oauth/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List OAuth clients, newest first */
+        get: operations["adminListOAuthClients"];
+        put?: never;
+        /** Create an OAuth client. The secret is shown once */
+        post: operations["adminCreateOAuthClient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/oauth/clients/{client_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an OAuth client */
+        get: operations["adminGetOAuthClient"];
+        /** Change the given members of an OAuth client. Empty values remove optional members */
+        put: operations["adminUpdateOAuthClient"];
+        post?: never;
+        /** Delete an OAuth client, and end its tokens */
+        delete: operations["adminDeleteOAuthClient"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/oauth/clients/{client_id}/regenerate_secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace the secret of an OAuth client, and end its tokens */
+        post: operations["adminRegenerateOAuthClientSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/users/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Import users: one JSON object per line, at most 10,000. Users that are present are skipped. Returns counts, and `errors` with line numbers */
+        post: operations["adminImportUsers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/api-keys/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Import SHA-256 digests of API keys from NDJSON, at most 10,000. Digests that are present are skipped */
+        post: operations["adminImportApiKeys"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Empty: Record<string, never>;
+        Document: {
+            [key: string]: unknown;
+        };
+        Health: {
+            version: string;
+            name: string;
+            description: string;
+        };
+        Readiness: {
+            status: string;
+            missing_indexes?: string[];
+        };
+        /** @description RFC 7517 §5. */
+        KeySet: {
+            keys: {
+                [key: string]: unknown;
+            }[];
+        };
+        OpenIdConfiguration: {
+            issuer: string;
+            jwks_uri: string;
+            response_types_supported: string[];
+            subject_types_supported: string[];
+            id_token_signing_alg_values_supported: string[];
+            authorization_endpoint?: string;
+            token_endpoint?: string;
+            userinfo_endpoint?: string;
+            end_session_endpoint?: string;
+            revocation_endpoint?: string;
+            introspection_endpoint?: string;
+            revocation_endpoint_auth_methods_supported?: string[];
+            revocation_endpoint_auth_signing_alg_values_supported?: string[];
+            introspection_endpoint_auth_methods_supported?: string[];
+            introspection_endpoint_auth_signing_alg_values_supported?: string[];
+            registration_endpoint?: string;
+            scopes_supported?: string[];
+            claims_supported?: string[];
+            response_modes_supported?: string[];
+            claims_parameter_supported?: boolean;
+            request_parameter_supported?: boolean;
+            request_uri_parameter_supported?: boolean;
+            acr_values_supported?: string[];
+            prompt_values_supported?: string[];
+            ui_locales_supported?: string[];
+            code_challenge_methods_supported?: string[];
+            authorization_response_iss_parameter_supported?: boolean;
+            client_id_metadata_document_supported?: boolean;
+            introspection_signing_alg_values_supported?: string[];
+            device_authorization_endpoint?: string;
+            pushed_authorization_request_endpoint?: string;
+            require_pushed_authorization_requests?: boolean;
+            grant_types_supported?: string[];
+            token_endpoint_auth_methods_supported?: string[];
+            token_endpoint_auth_signing_alg_values_supported?: string[];
+        };
+        ClientToken: {
+            access_token: string;
+            issued_token_type?: string;
+            /** @enum {unknown} */
+            token_type: "Bearer";
+            expires_in: number;
+            refresh_token?: string;
+            /** @description With the scope `openid`. */
+            id_token?: string;
+            scope?: string;
+        };
+        PushedRequest: {
+            request_uri: string;
+            expires_in: number;
+        };
+        DeviceAuthorization: {
+            device_code: string;
+            user_code: string;
+            verification_uri: string;
+            verification_uri_complete: string;
+            expires_in: number;
+            interval: number;
+        };
+        Introspection: {
+            active: boolean;
+            token_type?: string;
+            scope?: string;
+            client_id?: string;
+            /** Format: uuid */
+            sub?: string;
+            aud?: string | string[];
+            iss?: string;
+            /** @description Unix time in seconds. */
+            exp?: number;
+            /** @description Unix time in seconds. */
+            iat?: number;
+            /** Format: uuid */
+            jti?: string;
+        };
+        OAuthAuthorization: {
+            authorization_id: string;
+            redirect_uri: string;
+            client: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                uri: string;
+                logo_uri: string;
+            };
+            user: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+            };
+            scope: string;
+        };
+        OAuthRedirect: {
+            redirect_url: string;
+        };
+        OAuthGrant: {
+            client: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                uri: string;
+                logo_uri: string;
+            };
+            scopes: string[];
+            /** Format: date-time */
+            granted_at: string;
+        };
+        UserInfo: {
+            /** Format: uuid */
+            sub: string;
+            email?: string;
+            email_verified?: boolean;
+            phone?: string;
+            phone_verified?: boolean;
+            phone_number?: string;
+            phone_number_verified?: boolean;
+            name?: string;
+            picture?: string;
+            preferred_username?: string;
+            /** @description Unix time in seconds. */
+            updated_at?: number;
+            user_metadata?: {
+                [key: string]: unknown;
+            };
+        };
+        SentMessage: {
+            /** @description Of a text message, as its gateway returned it. */
+            message_id?: string;
+        };
+        /** @description The link to the other address must be followed, too. */
+        AcceptedLink: {
+            msg: string;
+            code: string;
+        };
+        SessionList: {
+            sessions: {
+                /** Format: uuid */
+                id: string;
+                /** @description Whether it is the session of the request. */
+                current: boolean;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                refreshed_at?: string;
+                /** Format: date-time */
+                not_after?: string;
+                aal: string;
+                amr: {
+                    method: string;
+                    /** @description Unix time in seconds. */
+                    timestamp: number;
+                }[];
+                user_agent: string;
+                ip: string;
+                tag?: string;
+                /**
+                 * Format: uuid
+                 * @description The OAuth client that has the session.
+                 */
+                client_id?: string;
+                scope?: string;
+            }[];
+        };
+        ProviderUrl: {
+            url: string;
+        };
+        EnrolledFactor: {
+            /** Format: uuid */
+            id: string;
+            type: string;
+            friendly_name?: string;
+            totp?: {
+                qr_code: string;
+                secret: string;
+                uri: string;
+            };
+            phone?: string;
+        };
+        Challenge: {
+            /** Format: uuid */
+            id: string;
+            type: string;
+            /** @description Unix time in seconds. */
+            expires_at: number;
+            webauthn?: {
+                /** @enum {unknown} */
+                type: "create" | "request";
+                credential_options: {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        RemovedFactor: {
+            /** Format: uuid */
+            id: string;
+        };
+        RecoveryCodes: {
+            /** Format: uuid */
+            id: string;
+            type: string;
+            friendly_name?: string;
+            total: number;
+            remaining?: number;
+            /** @description Shown once. */
+            codes?: string[];
+        };
+        PasskeyChallenge: {
+            /** Format: uuid */
+            challenge_id: string;
+            options: {
+                [key: string]: unknown;
+            };
+            /** @description Unix time in seconds. */
+            expires_at: number;
+        };
+        AuditEntry: {
+            /** Format: uuid */
+            id: string;
+            payload: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+            ip_address: string;
+        };
+        Event: {
+            id: string;
+            type: string;
+            /**
+             * Format: uuid
+             * @description Absent for the endpoint of the settings.
+             */
+            webhook_id?: string;
+            /**
+             * Format: uuid
+             * @description Absent for events without a user.
+             */
+            user_id?: string;
+            data: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+            attempts: number;
+            /** Format: date-time */
+            failed_at?: string;
+            last_error: string;
+        };
+        EventList: {
+            events: {
+                id: string;
+                type: string;
+                /**
+                 * Format: uuid
+                 * @description Absent for the endpoint of the settings.
+                 */
+                webhook_id?: string;
+                /**
+                 * Format: uuid
+                 * @description Absent for events without a user.
+                 */
+                user_id?: string;
+                data: {
+                    [key: string]: unknown;
+                };
+                /** Format: date-time */
+                created_at: string;
+                attempts: number;
+                /** Format: date-time */
+                failed_at?: string;
+                last_error: string;
+            }[];
+        };
+        Webhook: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            url: string;
+            /** @description Empty: all. */
+            event_types: string[];
+            disabled: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            last_delivered_at?: string;
+            /** Format: date-time */
+            last_failed_at?: string;
+            last_error: string;
+            /** Format: date-time */
+            previous_secret_until?: string;
+            /** @description Shown once, after it was made. */
+            secret?: string;
+        };
+        WebhookList: {
+            webhooks: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                url: string;
+                /** @description Empty: all. */
+                event_types: string[];
+                disabled: boolean;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+                /** Format: date-time */
+                last_delivered_at?: string;
+                /** Format: date-time */
+                last_failed_at?: string;
+                last_error: string;
+                /** Format: date-time */
+                previous_secret_until?: string;
+                /** @description Shown once, after it was made. */
+                secret?: string;
+            }[];
+        };
+        WebhookTest: {
+            delivered: boolean;
+            error?: string;
+        };
+        RedirectCheck: {
+            to: string;
+            allowed: boolean;
+            redirects_to: string;
+            reason?: string;
+            rules: {
+                source: string;
+                rule: string;
+                matches: boolean;
+                reason?: string;
+            }[];
+        };
+        Organization: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            slug: string;
+            plan?: string;
+            limit?: {
+                requests_per_unit: number;
+                unit: string;
+            };
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** @description Role of users who join by a verified domain of their email. */
+            domain_role?: string;
+            /** @description Role of the user. Absent in responses to administrators. */
+            role?: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        OrganizationList: {
+            organizations: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                slug: string;
+                plan?: string;
+                limit?: {
+                    requests_per_unit: number;
+                    unit: string;
+                };
+                metadata: {
+                    [key: string]: unknown;
+                };
+                /** @description Role of users who join by a verified domain of their email. */
+                domain_role?: string;
+                /** @description Role of the user. Absent in responses to administrators. */
+                role?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+            /** @description Organizations that the user may join by the domain of their email. */
+            joinable: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                slug: string;
+            }[];
+        };
+        Domain: {
+            domain: string;
+            verified_at: string | null;
+            /** @description The DNS record that proves the domain, until it is verified. */
+            record?: {
+                type: string;
+                name: string;
+                value: string;
+            };
+        };
+        DomainList: {
+            domains: {
+                domain: string;
+                verified_at: string | null;
+                /** @description The DNS record that proves the domain, until it is verified. */
+                record?: {
+                    type: string;
+                    name: string;
+                    value: string;
+                };
+            }[];
+        };
+        OrganizationPage: {
+            organizations: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                slug: string;
+                plan?: string;
+                limit?: {
+                    requests_per_unit: number;
+                    unit: string;
+                };
+                metadata: {
+                    [key: string]: unknown;
+                };
+                /** @description Role of users who join by a verified domain of their email. */
+                domain_role?: string;
+                /** @description Role of the user. Absent in responses to administrators. */
+                role?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+            pagination: {
+                next_cursor?: string;
+                has_more: boolean;
+            };
+        };
+        Member: {
+            /** Format: uuid */
+            user_id: string;
+            role: string;
+            email: string;
+            name?: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        Invitation: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            role: string;
+            /** Format: uuid */
+            invited_by?: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        InvitationList: {
+            invitations: {
+                /** Format: uuid */
+                id: string;
+                email: string;
+                role: string;
+                /** Format: uuid */
+                invited_by?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                expires_at: string;
+            }[];
+        };
+        MemberList: {
+            members: {
+                /** Format: uuid */
+                user_id: string;
+                role: string;
+                email: string;
+                name?: string;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+        };
+        OrganizationToken: {
+            /** @description A JWT with `org_id`, `org_role` and `org_slug`. */
+            access_token: string;
+            /** @enum {string} */
+            token_type: "bearer";
+            /** @description Seconds. */
+            expires_in: number;
+            /** @description Unix time in seconds. */
+            expires_at: number;
+            organization?: {
+                /** Format: uuid */
+                id: string;
+                slug: string;
+                role: string;
+            };
+        };
+        ApiKey: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            prefix: string;
+            last4: string;
+            owner: {
+                /** Format: uuid */
+                user_id?: string;
+                /** Format: uuid */
+                org_id?: string;
+            } | null;
+            scopes: string[];
+            role: string | null;
+            plan: string | null;
+            limit: {
+                requests_per_unit: number;
+                unit: string;
+            } | null;
+            expires_at: string | null;
+            allowed_networks: string[];
+            metadata: {
+                [key: string]: unknown;
+            };
+            disabled: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            last_used_at: string | null;
+            rotated_from: string | null;
+            admin_scopes: string[];
+            created_by: string;
+        };
+        CreatedApiKey: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            prefix: string;
+            last4: string;
+            owner: {
+                /** Format: uuid */
+                user_id?: string;
+                /** Format: uuid */
+                org_id?: string;
+            } | null;
+            scopes: string[];
+            role: string | null;
+            plan: string | null;
+            limit: {
+                requests_per_unit: number;
+                unit: string;
+            } | null;
+            expires_at: string | null;
+            allowed_networks: string[];
+            metadata: {
+                [key: string]: unknown;
+            };
+            disabled: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            last_used_at: string | null;
+            rotated_from: string | null;
+            admin_scopes: string[];
+            created_by: string;
+            /** @description Shown once. */
+            key: string;
+        };
+        OwnApiKey: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            prefix: string;
+            last4: string;
+            owner: {
+                /** Format: uuid */
+                user_id?: string;
+                /** Format: uuid */
+                org_id?: string;
+            } | null;
+            scopes: string[];
+            role: string | null;
+            plan: string | null;
+            limit: {
+                requests_per_unit: number;
+                unit: string;
+            } | null;
+            expires_at: string | null;
+            allowed_networks: string[];
+            metadata: {
+                [key: string]: unknown;
+            };
+            disabled: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            last_used_at: string | null;
+            rotated_from: string | null;
+        };
+        CreatedOwnApiKey: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            prefix: string;
+            last4: string;
+            owner: {
+                /** Format: uuid */
+                user_id?: string;
+                /** Format: uuid */
+                org_id?: string;
+            } | null;
+            scopes: string[];
+            role: string | null;
+            plan: string | null;
+            limit: {
+                requests_per_unit: number;
+                unit: string;
+            } | null;
+            expires_at: string | null;
+            allowed_networks: string[];
+            metadata: {
+                [key: string]: unknown;
+            };
+            disabled: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            last_used_at: string | null;
+            rotated_from: string | null;
+            /** @description Shown once. */
+            key: string;
+        };
+        OwnApiKeyList: {
+            api_keys: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                prefix: string;
+                last4: string;
+                owner: {
+                    /** Format: uuid */
+                    user_id?: string;
+                    /** Format: uuid */
+                    org_id?: string;
+                } | null;
+                scopes: string[];
+                role: string | null;
+                plan: string | null;
+                limit: {
+                    requests_per_unit: number;
+                    unit: string;
+                } | null;
+                expires_at: string | null;
+                allowed_networks: string[];
+                metadata: {
+                    [key: string]: unknown;
+                };
+                disabled: boolean;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+                last_used_at: string | null;
+                rotated_from: string | null;
+            }[];
+        };
+        VerifiedApiKey: {
+            valid: boolean;
+            /** @description `ok`, or the error code of the gateway. */
+            code: string;
+            /** @description Its attributes. */
+            caller?: {
+                [key: string]: unknown;
+            };
+            key?: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                admin_scopes: string[];
+            };
+        };
+        CheckExplanation: {
+            /** @description Method, host and path. */
+            request: {
+                [key: string]: unknown;
+            };
+            /** @description Why no policy was found. */
+            reason?: string;
+            /** @description Rules of routes that take the request, and how they were found. */
+            route?: {
+                [key: string]: unknown;
+            };
+            /** @description Attributes of the caller, or its `problem`. */
+            caller?: {
+                [key: string]: unknown;
+            };
+            policies?: {
+                [key: string]: unknown;
+            }[];
+            /** @description The answer that the gateway would get. */
+            decision: {
+                [key: string]: unknown;
+            };
+        };
+        ApiKeyList: {
+            api_keys: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                prefix: string;
+                last4: string;
+                owner: {
+                    /** Format: uuid */
+                    user_id?: string;
+                    /** Format: uuid */
+                    org_id?: string;
+                } | null;
+                scopes: string[];
+                role: string | null;
+                plan: string | null;
+                limit: {
+                    requests_per_unit: number;
+                    unit: string;
+                } | null;
+                expires_at: string | null;
+                allowed_networks: string[];
+                metadata: {
+                    [key: string]: unknown;
+                };
+                disabled: boolean;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+                last_used_at: string | null;
+                rotated_from: string | null;
+                admin_scopes: string[];
+                created_by: string;
+            }[];
+            pagination: {
+                next_cursor?: string;
+                has_more: boolean;
+            };
+        };
+        CustomProvider: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {unknown} */
+            provider_type: "oauth2" | "oidc";
+            identifier: string;
+            name: string;
+            client_id: string;
+            acceptable_client_ids: string[];
+            scopes: string[];
+            pkce_enabled: boolean;
+            attribute_mapping: {
+                [key: string]: unknown;
+            };
+            custom_claims_allowlist: string[];
+            authorization_params: {
+                [key: string]: unknown;
+            };
+            enabled: boolean;
+            email_optional: boolean;
+            issuer?: string;
+            discovery_url?: string;
+            skip_nonce_check: boolean;
+            authorization_url?: string;
+            token_url?: string;
+            userinfo_url?: string;
+            jwks_uri?: string;
+            discovery_document?: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        OAuthClient: {
+            /** Format: uuid */
+            client_id: string;
+            /** @description Only when it was created. */
+            client_secret?: string;
+            /** @enum {unknown} */
+            client_type: "public" | "confidential";
+            redirect_uris: string[];
+            token_endpoint_auth_method: string;
+            grant_types: string[];
+            response_types: string[];
+            client_name?: string;
+            client_uri?: string;
+            logo_uri?: string;
+            jwks?: {
+                [key: string]: unknown;
+            };
+            jwks_uri?: string;
+            scopes?: string[];
+            audiences?: string[];
+            plan?: string;
+            role?: string;
+            limit?: {
+                [key: string]: unknown;
+            };
+            /** Format: uuid */
+            org_id?: string;
+            disabled?: boolean;
+            document_url?: string;
+            post_logout_redirect_uris?: string[];
+            scope?: string;
+            application_type?: string;
+            contacts?: string[];
+            policy_uri?: string;
+            tos_uri?: string;
+            initiate_login_uri?: string;
+            default_max_age?: number;
+            default_acr_values?: string[];
+            require_auth_time?: boolean;
+            software_id?: string;
+            software_version?: string;
+            require_pushed_authorization_requests?: boolean;
+            /** @enum {unknown} */
+            access_token_typ?: "at+jwt";
+            /** @enum {unknown} */
+            registration_type: "dynamic" | "manual";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        RegisteredOAuthClient: {
+            /** Format: uuid */
+            client_id: string;
+            /** @description Only when it was created. */
+            client_secret?: string;
+            /** @enum {unknown} */
+            client_type: "public" | "confidential";
+            redirect_uris: string[];
+            token_endpoint_auth_method: string;
+            grant_types: string[];
+            response_types: string[];
+            client_name?: string;
+            client_uri?: string;
+            logo_uri?: string;
+            jwks?: {
+                [key: string]: unknown;
+            };
+            jwks_uri?: string;
+            scopes?: string[];
+            audiences?: string[];
+            plan?: string;
+            role?: string;
+            limit?: {
+                [key: string]: unknown;
+            };
+            /** Format: uuid */
+            org_id?: string;
+            disabled?: boolean;
+            document_url?: string;
+            post_logout_redirect_uris?: string[];
+            scope?: string;
+            application_type?: string;
+            contacts?: string[];
+            policy_uri?: string;
+            tos_uri?: string;
+            initiate_login_uri?: string;
+            default_max_age?: number;
+            default_acr_values?: string[];
+            require_auth_time?: boolean;
+            software_id?: string;
+            software_version?: string;
+            require_pushed_authorization_requests?: boolean;
+            /** @enum {unknown} */
+            access_token_typ?: "at+jwt";
+            /** @enum {unknown} */
+            registration_type: "dynamic" | "manual";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description Unix time in seconds. */
+            client_id_issued_at: number;
+            /** @description Always 0: it does not expire. */
+            client_secret_expires_at?: number;
+        };
+        OAuthClientList: {
+            clients: {
+                /** Format: uuid */
+                client_id: string;
+                /** @description Only when it was created. */
+                client_secret?: string;
+                /** @enum {unknown} */
+                client_type: "public" | "confidential";
+                redirect_uris: string[];
+                token_endpoint_auth_method: string;
+                grant_types: string[];
+                response_types: string[];
+                client_name?: string;
+                client_uri?: string;
+                logo_uri?: string;
+                jwks?: {
+                    [key: string]: unknown;
+                };
+                jwks_uri?: string;
+                scopes?: string[];
+                audiences?: string[];
+                plan?: string;
+                role?: string;
+                limit?: {
+                    [key: string]: unknown;
+                };
+                /** Format: uuid */
+                org_id?: string;
+                disabled?: boolean;
+                document_url?: string;
+                post_logout_redirect_uris?: string[];
+                scope?: string;
+                application_type?: string;
+                contacts?: string[];
+                policy_uri?: string;
+                tos_uri?: string;
+                initiate_login_uri?: string;
+                default_max_age?: number;
+                default_acr_values?: string[];
+                require_auth_time?: boolean;
+                software_id?: string;
+                software_version?: string;
+                require_pushed_authorization_requests?: boolean;
+                /** @enum {unknown} */
+                access_token_typ?: "at+jwt";
+                /** @enum {unknown} */
+                registration_type: "dynamic" | "manual";
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+        };
+        CustomProviderList: {
+            providers: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {unknown} */
+                provider_type: "oauth2" | "oidc";
+                identifier: string;
+                name: string;
+                client_id: string;
+                acceptable_client_ids: string[];
+                scopes: string[];
+                pkce_enabled: boolean;
+                attribute_mapping: {
+                    [key: string]: unknown;
+                };
+                custom_claims_allowlist: string[];
+                authorization_params: {
+                    [key: string]: unknown;
+                };
+                enabled: boolean;
+                email_optional: boolean;
+                issuer?: string;
+                discovery_url?: string;
+                skip_nonce_check: boolean;
+                authorization_url?: string;
+                token_url?: string;
+                userinfo_url?: string;
+                jwks_uri?: string;
+                discovery_document?: {
+                    [key: string]: unknown;
+                };
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+        };
+        ImportResult: {
+            imported: number;
+            skipped: number;
+            failed: number;
+            last_line: number;
+            errors: {
+                line: number;
+                code: string;
+                message: string;
+            }[];
+            msg?: string;
+        };
+        IdentityList: {
+            identities: {
+                /** Format: uuid */
+                identity_id: string;
+                /** @description Id of the user at the provider. */
+                id: string;
+                /** Format: uuid */
+                user_id: string;
+                identity_data: {
+                    [key: string]: unknown;
+                };
+                provider: string;
+                email?: string;
+                /** Format: date-time */
+                last_sign_in_at?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+        };
+        User: {
+            /** Format: uuid */
+            id: string;
+            aud: string;
+            role: string;
+            email: string;
+            /** Format: date-time */
+            email_confirmed_at?: string;
+            /** Format: date-time */
+            invited_at?: string;
+            /** @description E.164 without +. */
+            phone: string;
+            /** Format: date-time */
+            phone_confirmed_at?: string;
+            /** Format: date-time */
+            confirmation_sent_at?: string;
+            /** Format: date-time */
+            confirmed_at?: string;
+            /** Format: date-time */
+            recovery_sent_at?: string;
+            new_email?: string;
+            /** Format: date-time */
+            email_change_sent_at?: string;
+            new_phone?: string;
+            /** Format: date-time */
+            phone_change_sent_at?: string;
+            /** Format: date-time */
+            reauthentication_sent_at?: string;
+            /** Format: date-time */
+            last_sign_in_at?: string;
+            app_metadata: {
+                [key: string]: unknown;
+            };
+            user_metadata: {
+                [key: string]: unknown;
+            };
+            factors?: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {unknown} */
+                status: "unverified" | "verified";
+                /** @enum {unknown} */
+                factor_type: "totp" | "phone" | "webauthn" | "recovery_code";
+                friendly_name?: string;
+                phone?: string;
+                /** Format: date-time */
+                last_challenged_at?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+            identities: {
+                /** Format: uuid */
+                identity_id: string;
+                /** @description Id of the user at the provider. */
+                id: string;
+                /** Format: uuid */
+                user_id: string;
+                identity_data: {
+                    [key: string]: unknown;
+                };
+                provider: string;
+                email?: string;
+                /** Format: date-time */
+                last_sign_in_at?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            banned_until?: string;
+            /** Format: date-time */
+            deleted_at?: string;
+            is_anonymous: boolean;
+        };
+        UserList: {
+            users: {
+                /** Format: uuid */
+                id: string;
+                aud: string;
+                role: string;
+                email: string;
+                /** Format: date-time */
+                email_confirmed_at?: string;
+                /** Format: date-time */
+                invited_at?: string;
+                /** @description E.164 without +. */
+                phone: string;
+                /** Format: date-time */
+                phone_confirmed_at?: string;
+                /** Format: date-time */
+                confirmation_sent_at?: string;
+                /** Format: date-time */
+                confirmed_at?: string;
+                /** Format: date-time */
+                recovery_sent_at?: string;
+                new_email?: string;
+                /** Format: date-time */
+                email_change_sent_at?: string;
+                new_phone?: string;
+                /** Format: date-time */
+                phone_change_sent_at?: string;
+                /** Format: date-time */
+                reauthentication_sent_at?: string;
+                /** Format: date-time */
+                last_sign_in_at?: string;
+                app_metadata: {
+                    [key: string]: unknown;
+                };
+                user_metadata: {
+                    [key: string]: unknown;
+                };
+                factors?: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {unknown} */
+                    status: "unverified" | "verified";
+                    /** @enum {unknown} */
+                    factor_type: "totp" | "phone" | "webauthn" | "recovery_code";
+                    friendly_name?: string;
+                    phone?: string;
+                    /** Format: date-time */
+                    last_challenged_at?: string;
+                    /** Format: date-time */
+                    created_at: string;
+                    /** Format: date-time */
+                    updated_at: string;
+                }[];
+                identities: {
+                    /** Format: uuid */
+                    identity_id: string;
+                    /** @description Id of the user at the provider. */
+                    id: string;
+                    /** Format: uuid */
+                    user_id: string;
+                    identity_data: {
+                        [key: string]: unknown;
+                    };
+                    provider: string;
+                    email?: string;
+                    /** Format: date-time */
+                    last_sign_in_at?: string;
+                    /** Format: date-time */
+                    created_at: string;
+                    /** Format: date-time */
+                    updated_at: string;
+                }[];
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+                /** Format: date-time */
+                banned_until?: string;
+                /** Format: date-time */
+                deleted_at?: string;
+                is_anonymous: boolean;
+            }[];
+            aud: string;
+            /** @description Of a list by cursor. The last page has no `next_cursor`. */
+            pagination?: {
+                next_cursor?: string;
+                has_more: boolean;
+            };
+        };
+        Session: {
+            /** @description A JWT. */
+            access_token: string;
+            /** @enum {string} */
+            token_type: "bearer";
+            /** @description Seconds. */
+            expires_in: number;
+            /** @description Unix time in seconds. */
+            expires_at: number;
+            refresh_token: string;
+            /** @description After an email verification: what was verified. */
+            type?: string;
+            /** @description The access token of an identity provider. */
+            provider_token?: string;
+            provider_refresh_token?: string;
+            /** @description The password is accepted, and no longer meets the requirements. */
+            weak_password?: {
+                message: string;
+                reasons: ("length" | "characters" | "pwned")[];
+            };
+            /** @description After a recovery code. */
+            recovery_codes_remaining?: number;
+            user: {
+                /** Format: uuid */
+                id: string;
+                aud: string;
+                role: string;
+                email: string;
+                /** Format: date-time */
+                email_confirmed_at?: string;
+                /** Format: date-time */
+                invited_at?: string;
+                /** @description E.164 without +. */
+                phone: string;
+                /** Format: date-time */
+                phone_confirmed_at?: string;
+                /** Format: date-time */
+                confirmation_sent_at?: string;
+                /** Format: date-time */
+                confirmed_at?: string;
+                /** Format: date-time */
+                recovery_sent_at?: string;
+                new_email?: string;
+                /** Format: date-time */
+                email_change_sent_at?: string;
+                new_phone?: string;
+                /** Format: date-time */
+                phone_change_sent_at?: string;
+                /** Format: date-time */
+                reauthentication_sent_at?: string;
+                /** Format: date-time */
+                last_sign_in_at?: string;
+                app_metadata: {
+                    [key: string]: unknown;
+                };
+                user_metadata: {
+                    [key: string]: unknown;
+                };
+                factors?: {
+                    /** Format: uuid */
+                    id: string;
+                    /** @enum {unknown} */
+                    status: "unverified" | "verified";
+                    /** @enum {unknown} */
+                    factor_type: "totp" | "phone" | "webauthn" | "recovery_code";
+                    friendly_name?: string;
+                    phone?: string;
+                    /** Format: date-time */
+                    last_challenged_at?: string;
+                    /** Format: date-time */
+                    created_at: string;
+                    /** Format: date-time */
+                    updated_at: string;
+                }[];
+                identities: {
+                    /** Format: uuid */
+                    identity_id: string;
+                    /** @description Id of the user at the provider. */
+                    id: string;
+                    /** Format: uuid */
+                    user_id: string;
+                    identity_data: {
+                        [key: string]: unknown;
+                    };
+                    provider: string;
+                    email?: string;
+                    /** Format: date-time */
+                    last_sign_in_at?: string;
+                    /** Format: date-time */
+                    created_at: string;
+                    /** Format: date-time */
+                    updated_at: string;
+                }[];
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+                /** Format: date-time */
+                banned_until?: string;
+                /** Format: date-time */
+                deleted_at?: string;
+                is_anonymous: boolean;
+            };
+        };
+        Factor: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {unknown} */
+            status: "unverified" | "verified";
+            /** @enum {unknown} */
+            factor_type: "totp" | "phone" | "webauthn" | "recovery_code";
+            friendly_name?: string;
+            phone?: string;
+            /** Format: date-time */
+            last_challenged_at?: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        Passkey: {
+            /** Format: uuid */
+            id: string;
+            friendly_name?: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            last_used_at?: string;
+        };
+        Settings: {
+            external: {
+                [key: string]: boolean;
+            };
+            disable_signup: boolean;
+            autoconfirm: boolean;
+            mailer_autoconfirm: boolean;
+            phone_autoconfirm: boolean;
+            sms_provider: string;
+            saml_enabled: boolean;
+            saml_private_key_next_configured: boolean;
+            passkeys_enabled: boolean;
+        };
+        ActionLink: {
+            /** Format: uuid */
+            id: string;
+            aud: string;
+            role: string;
+            email: string;
+            /** Format: date-time */
+            email_confirmed_at?: string;
+            /** Format: date-time */
+            invited_at?: string;
+            /** @description E.164 without +. */
+            phone: string;
+            /** Format: date-time */
+            phone_confirmed_at?: string;
+            /** Format: date-time */
+            confirmation_sent_at?: string;
+            /** Format: date-time */
+            confirmed_at?: string;
+            /** Format: date-time */
+            recovery_sent_at?: string;
+            new_email?: string;
+            /** Format: date-time */
+            email_change_sent_at?: string;
+            new_phone?: string;
+            /** Format: date-time */
+            phone_change_sent_at?: string;
+            /** Format: date-time */
+            reauthentication_sent_at?: string;
+            /** Format: date-time */
+            last_sign_in_at?: string;
+            app_metadata: {
+                [key: string]: unknown;
+            };
+            user_metadata: {
+                [key: string]: unknown;
+            };
+            factors?: {
+                /** Format: uuid */
+                id: string;
+                /** @enum {unknown} */
+                status: "unverified" | "verified";
+                /** @enum {unknown} */
+                factor_type: "totp" | "phone" | "webauthn" | "recovery_code";
+                friendly_name?: string;
+                phone?: string;
+                /** Format: date-time */
+                last_challenged_at?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+            identities: {
+                /** Format: uuid */
+                identity_id: string;
+                /** @description Id of the user at the provider. */
+                id: string;
+                /** Format: uuid */
+                user_id: string;
+                identity_data: {
+                    [key: string]: unknown;
+                };
+                provider: string;
+                email?: string;
+                /** Format: date-time */
+                last_sign_in_at?: string;
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                updated_at: string;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            banned_until?: string;
+            /** Format: date-time */
+            deleted_at?: string;
+            is_anonymous: boolean;
+            /** Format: uri */
+            action_link: string;
+            email_otp: string;
+            hashed_token: string;
+            verification_type: string;
+            redirect_to: string;
+        };
+        /** @description Without an API version. */
+        Error: {
+            /** @description The HTTP status. */
+            code: number;
+            /** @description Stable; docs/errors.md lists them. */
+            error_code: string;
+            msg: string;
+            /** @description Id of the request in the server log. */
+            error_id?: string;
+            weak_password?: {
+                reasons: ("length" | "characters" | "pwned")[];
+            };
+        };
+        /** @description With `X-Svc-Api-Version: 2024-01-01` or later. */
+        VersionedError: {
+            /** @description Stable; docs/errors.md lists them. */
+            code: string;
+            message: string;
+            weak_password?: {
+                reasons: ("length" | "characters" | "pwned")[];
+            };
+        };
+        /** @description RFC 6749 §5.2. */
+        OAuthError: {
+            error: string;
+            error_description: string;
+        };
+    };
+    responses: {
+        /** @description The request was refused. */
+        Refused: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] | components["schemas"]["VersionedError"];
+            };
+        };
+        /** @description The server failed to answer. Try again later. */
+        Failed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"] | components["schemas"]["VersionedError"];
+            };
+        };
+        /** @description The request was refused. */
+        OAuthRefused: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OAuthError"] | components["schemas"]["Error"] | components["schemas"]["VersionedError"];
+            };
+        };
+        /** @description The server failed to answer. Try again later. */
+        OAuthFailed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OAuthError"] | components["schemas"]["Error"] | components["schemas"]["VersionedError"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    getHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getReadiness: {
+        parameters: {
+            query?: {
+                /** @description `false`: also ready if the database is read-only, which is enough for ext_authz */
+                writes?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Readiness"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getKeySet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeySet"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getOpenIdConfiguration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenIdConfiguration"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getOpenApiDocument: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Document"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListPasskeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Passkey"][];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRemovePasskey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+                passkey_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListUsers: {
+        parameters: {
+            query?: {
+                /** @description Page number, starting at 1. Default 1. */
+                page?: string;
+                /** @description Items per page, at most 1000. Default 50. */
+                per_page?: string;
+                /** @description `false`: without the total, which takes longer than the page. Default `true`. */
+                total?: string;
+                /** @description Of the `Link` header of the previous page, or its `pagination.next_cursor`. */
+                cursor?: string;
+                /** @description Items per page with a cursor, 1 to 1000. Default 50. */
+                limit?: string;
+                /** @description Part of email, phone or full name, case-insensitive. */
+                filter?: string;
+                /** @description How email, phone or full name starts, case-insensitive. By index. */
+                prefix?: string;
+                /** @description The email address, case-insensitive. */
+                email?: string;
+                /** @description The phone number. */
+                phone?: string;
+                /** @description Provider of an identity, such as `google`. */
+                provider?: string;
+                /** @description The role, such as `authenticated`. */
+                role?: string;
+                /** @description `plan` of the app metadata. Users without one are not listed under the default plan. */
+                plan?: string;
+                /** @description `true`: users with a confirmed email or phone; `false`: other users. */
+                confirmed?: string;
+                /** @description `true`: users whose ban has not ended; `false`: other users. */
+                banned?: string;
+                /** @description `true`: anonymous users; `false`: other users. */
+                anonymous?: string;
+                /** @description Created at or after this time (RFC 3339, or a date in UTC). */
+                created_from?: string;
+                /** @description Created before this time. */
+                created_before?: string;
+                /** @description Signed in last at or after this time. */
+                last_sign_in_from?: string;
+                /** @description Signed in last before this time. Users who never did are not listed. */
+                last_sign_in_before?: string;
+                /** @description `created_at asc` or `created_at desc` (the default). */
+                sort?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCreateUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    role?: string;
+                    email?: string;
+                    phone?: string;
+                    password?: string;
+                    password_hash?: string;
+                    email_confirm?: boolean;
+                    phone_confirm?: boolean;
+                    user_metadata?: {
+                        [key: string]: unknown;
+                    };
+                    app_metadata?: {
+                        [key: string]: unknown;
+                    };
+                    ban_duration?: string;
+                    id?: string;
+                    aud?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminGetUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminUpdateUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    role?: string;
+                    email?: string;
+                    phone?: string;
+                    password?: string;
+                    password_hash?: string;
+                    email_confirm?: boolean;
+                    phone_confirm?: boolean;
+                    user_metadata?: {
+                        [key: string]: unknown;
+                    };
+                    app_metadata?: {
+                        [key: string]: unknown;
+                    };
+                    ban_duration?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCreateUserWithId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    role?: string;
+                    email?: string;
+                    phone?: string;
+                    password?: string;
+                    password_hash?: string;
+                    email_confirm?: boolean;
+                    phone_confirm?: boolean;
+                    user_metadata?: {
+                        [key: string]: unknown;
+                    };
+                    app_metadata?: {
+                        [key: string]: unknown;
+                    };
+                    ban_duration?: string;
+                    id?: string;
+                    aud?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminDeleteUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    should_soft_delete?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Empty"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminInviteUser: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email?: string;
+                    data?: {
+                        [key: string]: unknown;
+                    };
+                    redirect_to?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["User"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminGenerateLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    type?: string;
+                    email?: string;
+                    new_email?: string;
+                    password?: string;
+                    data?: {
+                        [key: string]: unknown;
+                    };
+                    redirect_to?: string;
+                    /** @description Ignored. auth-js sends it beside the query parameter `redirect_to`. */
+                    redirectTo?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActionLink"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminExplainRedirect: {
+        parameters: {
+            query?: {
+                /** @description A value of `redirect_to`, as the application sends it. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RedirectCheck"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListAudit: {
+        parameters: {
+            query?: {
+                /** @description Page number, starting at 1. Default 1. */
+                page?: string;
+                /** @description Items per page, at most 1000. Default 50. */
+                per_page?: string;
+                /** @description `false`: without the total, which takes longer than the page. Default `true`. */
+                total?: string;
+                /** @description Of the `Link` header of the previous page, or its `pagination.next_cursor`. */
+                cursor?: string;
+                /** @description Items per page with a cursor, 1 to 1000. Default 50. */
+                limit?: string;
+                /** @description `author:`, `action:` or `type:` and a part of the name or phone, action or log type. Reads all entries. */
+                query?: string;
+                /** @description The id of who acted. */
+                actor_id?: string;
+                /** @description The action, such as `login_failed`. */
+                action?: string;
+                /** @description The kind of actor, such as `administrator`. */
+                kind?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEntry"][];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListApiKeys: {
+        parameters: {
+            query?: {
+                /** @description Id of the user who owns the keys. */
+                user_id?: string;
+                /** @description Id of the organisation that owns the keys. */
+                org_id?: string;
+                /** @description The plan of the keys. Keys with the plan of their owner are not listed. */
+                plan?: string;
+                /** @description How the keys start, without the `_`. */
+                prefix?: string;
+                /** @description The last four characters of the key. */
+                last4?: string;
+                /** @description Of the `Link` header of the previous page, or its `pagination.next_cursor`. */
+                cursor?: string;
+                /** @description Items per page with a cursor, 1 to 1000. Default 50. */
+                limit?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKeyList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCreateApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    scopes?: string[];
+                    admin_scopes?: string[];
+                    role?: string;
+                    plan?: string;
+                    limit?: {
+                        [key: string]: unknown;
+                    };
+                    expires_at?: string;
+                    allowed_networks?: string[];
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    disabled?: boolean;
+                    owner?: {
+                        user_id?: string;
+                        org_id?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminVerifyApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    key: string;
+                    address?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerifiedApiKey"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminGetApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminUpdateApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    scopes?: string[];
+                    admin_scopes?: string[];
+                    role?: string;
+                    plan?: string;
+                    limit?: {
+                        [key: string]: unknown;
+                    };
+                    expires_at?: string;
+                    allowed_networks?: string[];
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    disabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRevokeApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRotateApiKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    grace?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminExplainCheck: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    method: string;
+                    url: string;
+                    headers?: {
+                        [key: string]: string;
+                    };
+                    /** @description An access token or an API key. */
+                    credential?: string;
+                    /** @description `user:<id>`, `key:<id>` or `client:<id>`. */
+                    as?: string;
+                    aal?: string;
+                    scope?: string;
+                    audience?: string;
+                    org?: string;
+                    /** @description IP address of the client. */
+                    address?: string;
+                    /** @description `namespace/name` of the policy to apply. */
+                    policy?: string;
+                    /** @description The route that the gateway would say. */
+                    route?: {
+                        kind: string;
+                        namespace: string;
+                        name: string;
+                        section_name?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CheckExplanation"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListFailedEvents: {
+        parameters: {
+            query?: {
+                /** @description Page number, starting at 1. Default 1. */
+                page?: string;
+                /** @description Items per page, at most 1000. Default 50. */
+                per_page?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRedeliverEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                event_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Event"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCreateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    url?: string;
+                    event_types?: string[];
+                    disabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminGetWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminUpdateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    url?: string;
+                    event_types?: string[];
+                    disabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminDeleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    grace?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminTestWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTest"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListFactors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Factor"][];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminUpdateFactor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+                factor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    friendly_name?: string;
+                    phone?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Factor"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRemoveFactor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+                factor_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Factor"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminEndSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Empty"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminEndSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Empty"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListOrganizations: {
+        parameters: {
+            query?: {
+                /** @description Of the `Link` header of the previous page, or its `pagination.next_cursor`. */
+                cursor?: string;
+                /** @description Items per page with a cursor, 1 to 1000. Default 50. */
+                limit?: string;
+                /** @description The plan. */
+                plan?: string;
+                /** @description The slug. */
+                slug?: string;
+                /** @description Id of a member. */
+                user_id?: string;
+                /** @description `true`: organizations without an owner, whose owners were deleted. */
+                without_owner?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrganizationPage"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCreateOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    slug?: string;
+                    plan?: string;
+                    /** @description `{ requests_per_unit, unit }`, or `{}` for none. */
+                    limit?: {
+                        [key: string]: unknown;
+                    };
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    domain_role?: string;
+                    owner_id?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminGetOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminUpdateOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    slug?: string;
+                    plan?: string;
+                    /** @description `{ requests_per_unit, unit }`, or `{}` for none. */
+                    limit?: {
+                        [key: string]: unknown;
+                    };
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    domain_role?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Organization"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminDeleteOrganization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListMembers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminSetMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    role?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRemoveMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListDomains: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DomainList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminSetDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Domain"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRemoveDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListProviders: {
+        parameters: {
+            query?: {
+                /** @description `oauth2` or `oidc`. Default: both. */
+                type?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomProviderList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCreateProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    provider_type?: string;
+                    identifier?: string;
+                    name?: string;
+                    client_id?: string;
+                    client_secret?: string;
+                    acceptable_client_ids?: string[];
+                    scopes?: string[];
+                    pkce_enabled?: boolean;
+                    attribute_mapping?: {
+                        [key: string]: unknown;
+                    };
+                    custom_claims_allowlist?: string[];
+                    authorization_params?: {
+                        [key: string]: unknown;
+                    };
+                    enabled?: boolean;
+                    email_optional?: boolean;
+                    issuer?: string;
+                    discovery_url?: string;
+                    skip_nonce_check?: boolean;
+                    authorization_url?: string;
+                    token_url?: string;
+                    userinfo_url?: string;
+                    jwks_uri?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomProvider"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminGetProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                identifier: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomProvider"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminUpdateProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                identifier: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    provider_type?: string;
+                    identifier?: string;
+                    name?: string;
+                    client_id?: string;
+                    client_secret?: string;
+                    acceptable_client_ids?: string[];
+                    scopes?: string[];
+                    pkce_enabled?: boolean;
+                    attribute_mapping?: {
+                        [key: string]: unknown;
+                    };
+                    custom_claims_allowlist?: string[];
+                    authorization_params?: {
+                        [key: string]: unknown;
+                    };
+                    enabled?: boolean;
+                    email_optional?: boolean;
+                    issuer?: string;
+                    discovery_url?: string;
+                    skip_nonce_check?: boolean;
+                    authorization_url?: string;
+                    token_url?: string;
+                    userinfo_url?: string;
+                    jwks_uri?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CustomProvider"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminDeleteProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                identifier: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListOAuthClients: {
+        parameters: {
+            query?: {
+                /** @description Page number, starting at 1. Default 1. */
+                page?: string;
+                /** @description Items per page, at most 1000. Default 50. */
+                per_page?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthClientList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCreateOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    redirect_uris?: string[];
+                    grant_types?: string[];
+                    client_type?: string;
+                    token_endpoint_auth_method?: string;
+                    client_name?: string;
+                    client_uri?: string;
+                    logo_uri?: string;
+                    post_logout_redirect_uris?: string[];
+                    scope?: string;
+                    application_type?: string;
+                    contacts?: string[];
+                    policy_uri?: string;
+                    tos_uri?: string;
+                    initiate_login_uri?: string;
+                    default_max_age?: number;
+                    default_acr_values?: string[];
+                    require_auth_time?: boolean;
+                    software_id?: string;
+                    software_version?: string;
+                    require_pushed_authorization_requests?: boolean;
+                    access_token_typ?: string;
+                    jwks?: {
+                        [key: string]: unknown;
+                    };
+                    jwks_uri?: string;
+                    scopes?: string[];
+                    audiences?: string[];
+                    plan?: string;
+                    role?: string;
+                    limit?: {
+                        [key: string]: unknown;
+                    };
+                    org_id?: string;
+                    disabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthClient"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminGetOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthClient"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminUpdateOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    redirect_uris?: string[];
+                    grant_types?: string[];
+                    client_type?: string;
+                    token_endpoint_auth_method?: string;
+                    client_name?: string;
+                    client_uri?: string;
+                    logo_uri?: string;
+                    post_logout_redirect_uris?: string[];
+                    scope?: string;
+                    application_type?: string;
+                    contacts?: string[];
+                    policy_uri?: string;
+                    tos_uri?: string;
+                    initiate_login_uri?: string;
+                    default_max_age?: number;
+                    default_acr_values?: string[];
+                    require_auth_time?: boolean;
+                    software_id?: string;
+                    software_version?: string;
+                    require_pushed_authorization_requests?: boolean;
+                    access_token_typ?: string;
+                    jwks?: {
+                        [key: string]: unknown;
+                    };
+                    jwks_uri?: string;
+                    scopes?: string[];
+                    audiences?: string[];
+                    plan?: string;
+                    role?: string;
+                    limit?: {
+                        [key: string]: unknown;
+                    };
+                    org_id?: string;
+                    disabled?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthClient"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminDeleteOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminRegenerateOAuthClientSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                client_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OAuthClient"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminImportUsers: {
+        parameters: {
+            query?: {
+                /** @description `true`: check the lines, and import none. */
+                dry_run?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResult"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminImportApiKeys: {
+        parameters: {
+            query?: {
+                /** @description `true`: check the lines, and import none. */
+                dry_run?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResult"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+}

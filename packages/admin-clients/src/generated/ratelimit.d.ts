@@ -1,0 +1,546 @@
+export interface paths {
+    "/v1/overrides": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the overrides in force */
+        get: operations["listOverrides"];
+        /** Set another limit for one descriptor, for a time */
+        put: operations["setOverride"];
+        post?: never;
+        /** End the override of a descriptor */
+        delete: operations["removeOverride"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/counters/peek": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Get the limits of descriptors and the state of their counters. Counts nothing */
+        post: operations["peekCounters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/counters/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reset the counters of descriptors, or all that begin with a prefix */
+        post: operations["resetCounters"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reserve an estimate of hits. 429 with `Retry-After` if they do not fit */
+        post: operations["reserveHits"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/reservations/commit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace the estimate of a reservation by the real number of hits */
+        post: operations["commitReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/top": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the descriptors with the most hits in the last one to two minutes, of this replica */
+        get: operations["listTopKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/refusals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the last descriptors that were over their limit, newest first, of this replica */
+        get: operations["listRefusals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        Entry: {
+            key: string;
+            value: string;
+        };
+        /** @description A RateLimitDescriptor of Envoy in proto3 JSON; `limit` and `hitsAddend` are possible, too. */
+        Descriptor: {
+            entries: components["schemas"]["Entry"][];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description A RateLimitRequest of Envoy in proto3 JSON, with at most 100 descriptors; `hitsAddend` is possible, too. */
+        RateLimitRequest: {
+            domain: string;
+            descriptors: components["schemas"]["Descriptor"][];
+        } & {
+            [key: string]: unknown;
+        };
+        OverrideRequest: {
+            domain: string;
+            descriptors: components["schemas"]["Descriptor"][];
+            requestsPerUnit: number;
+            /** @description Of a token bucket. */
+            burst?: number;
+            ttlSeconds: number;
+            reason: string;
+        };
+        ResetRequest: components["schemas"]["RateLimitRequest"] | components["schemas"]["PrefixRequest"];
+        PrefixRequest: {
+            domain: string;
+            prefix: components["schemas"]["PrefixEntry"][];
+        };
+        /** @description Only the last entry may be without a value. */
+        PrefixEntry: {
+            key: string;
+            value?: string;
+        };
+        ReservationRequest: {
+            domain: string;
+            descriptors: components["schemas"]["Descriptor"][];
+            hits: number;
+            /** @default 60 */
+            ttlSeconds: number;
+        };
+        CommitRequest: {
+            id: string;
+            hits: number;
+        };
+        Override: {
+            domain: string;
+            entries: components["schemas"]["Entry"][];
+            requestsPerUnit: number;
+            burst?: number;
+            /** Format: date-time */
+            until: string;
+            reason: string;
+            /** @description The caller who set it. */
+            setBy: string;
+        };
+        OverrideList: {
+            overrides: components["schemas"]["Override"][];
+        };
+        /** @description The entries of the counter. */
+        Counted: {
+            domain: string;
+            entries: components["schemas"]["Entry"][];
+        };
+        Counter: {
+            rule: string;
+            name?: string;
+            /** @enum {unknown} */
+            algorithm: "fixed_window" | "sliding_window" | "token_bucket" | "concurrency";
+            requestsPerUnit: number;
+            unit: string;
+            burst?: number;
+            shadowMode: boolean;
+            /** @description The key in the store. */
+            key: string;
+            count: number;
+            remaining: number;
+            /** @description The hits of the request exceed the limit now. */
+            over: boolean;
+            /** @description Seconds. */
+            resetSeconds: number;
+            warning?: string;
+            override?: components["schemas"]["Override"];
+        };
+        Peek: {
+            domain: string;
+            descriptors: {
+                entries: components["schemas"]["Entry"][];
+                /** @enum {unknown} */
+                outcome: "limited" | "unlimited" | "none";
+                counter?: components["schemas"]["Counter"];
+            }[];
+            wouldBeRefused: boolean;
+        };
+        Reset: {
+            domain: string;
+            counters: {
+                key: string;
+                count: number;
+            }[];
+        } | {
+            domain: string;
+            prefixes: string[];
+            deleted: number;
+        };
+        Reservation: {
+            domain: string;
+            id: string;
+            /** Format: date-time */
+            until: string;
+        };
+        Commit: {
+            domain: string;
+            reserved: number;
+            hits: number;
+            over: boolean;
+        };
+        TopKeys: {
+            /** @description Seconds. */
+            seconds: number;
+            /** @description Each key may have had as many more hits. */
+            maxMissedHits: number;
+            keys: {
+                domain: string;
+                entries: components["schemas"]["Entry"][];
+                hits: number;
+            }[];
+        };
+        RefusalList: {
+            refusals: {
+                /** Format: date-time */
+                time: string;
+                domain: string;
+                entries: components["schemas"]["Entry"][];
+                rule: string;
+                requestsPerUnit: number;
+                unit: string;
+                hits: number;
+                /**
+                 * @description The code of the request.
+                 * @enum {unknown}
+                 */
+                code: "OK" | "OVER_LIMIT";
+            }[];
+        };
+        Error: {
+            /** @description Stable; docs/errors.md lists them. */
+            code: string;
+            message: string;
+            /** @description Seconds. */
+            retryAfterSeconds?: number;
+        };
+    };
+    responses: {
+        /** @description The request was refused. */
+        Refused: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The store or the rules are not available. Try again later. */
+        Failed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listOverrides: {
+        parameters: {
+            query?: {
+                /** @description All domains by default. */
+                domain?: string;
+                /** @description Most items. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverrideList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    setOverride: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OverrideRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Override"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    removeOverride: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RateLimitRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Counted"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    peekCounters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RateLimitRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Peek"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    resetCounters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResetRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reset"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    reserveHits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReservationRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    commitReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommitRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Commit"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listTopKeys: {
+        parameters: {
+            query?: {
+                /** @description All domains by default. */
+                domain?: string;
+                /** @description Most items. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TopKeys"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listRefusals: {
+        parameters: {
+            query?: {
+                /** @description All domains by default. */
+                domain?: string;
+                /** @description Most items. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusalList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+}
