@@ -12,7 +12,7 @@ import type { Visit } from './visit.ts';
 /** The last segment of the path of a page, which continues after the confirmation. */
 const pageName = /^[a-z-]{1,40}$/;
 /** Parameters of these pages. */
-const parameters = ['type', 'factor', 'organization', 'rotate'] as const;
+const parameters = ['type', 'factor', 'passkey', 'organization', 'rotate'] as const;
 
 /** How recent a sign-in must be at pages that always need one. */
 const recentSignInMs = 10 * 60_000;

@@ -29,6 +29,7 @@ import {
 } from './organizations.ts';
 import { addPage, type PageDefinition, type PagesContext } from './page.ts';
 import { passkeyForm, passkeyPage } from './passkey.ts';
+import { addPasskeyPage, createPasskeyForm, passkeyNamePage, removePasskeyPage } from './passkeys.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
 import { recoveryCodesPage } from './recovery-codes.ts';
@@ -76,6 +77,10 @@ export const allPages: readonly PageDefinition[] = [
 
   securityPage,
   removeIdentityForm,
+  addPasskeyPage,
+  createPasskeyForm,
+  passkeyNamePage,
+  removePasskeyPage,
   enrollPage,
   confirmFactorPage,
   removeFactorPage,

@@ -4,11 +4,12 @@ import type { User } from '../users/user.ts';
 import { areaForm, areaPage } from './area.ts';
 import { setups } from './factors.ts';
 import { form } from './forms.ts';
+import { passkeySection } from './passkeys.ts';
 import { providerItems, providerLabel, wayList } from './providers.ts';
 import { describeFactor } from './second-factor.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/** The ways to sign in: password, second factors and identities. */
+/** The ways to sign in: password, passkeys, second factors and identities. */
 export const securityPage = areaPage('security', viewSecurity);
 
 async function viewSecurity(visit: Visit, { user }: Owner): Promise<Html> {
@@ -17,6 +18,7 @@ async function viewSecurity(visit: Visit, { user }: Owner): Promise<Html> {
 <h2 id="password-title">${texts.password}</h2>
 <p><a class="button" href="${visit.path('password')}">${user.passwordHash === undefined ? texts.setPassword : texts.changePassword}</a></p>
 </section>
+${await passkeySection(visit, user)}
 ${await factorSection(visit, user)}
 ${await identitySection(visit, user)}`;
 }

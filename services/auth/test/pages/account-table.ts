@@ -8,6 +8,10 @@ export const accountTable: readonly PageRow[] = [
   { visitor, path: 'account?saved=profile', title: 'yourAccount' },
   { visitor, path: 'security', title: 'security' },
   { visitor, path: 'security?error_code=bad_oauth_state', title: 'security', hasProblem: true },
+  { visitor, path: 'passkey-add', title: 'addPasskey' },
+  { visitor, path: 'passkey-add', title: 'addPasskey', submit: { target: 'passkey-add' } },
+  { visitor, path: ({ passkey }) => `passkey-name?passkey=${passkey}`, title: 'renamePasskey' },
+  { visitor, path: ({ passkey }) => `passkey-remove?passkey=${passkey}`, title: 'removePasskey' },
   { visitor, path: 'sessions', title: 'sessions' },
   {
     visitor,

@@ -2,6 +2,7 @@
 import t from 'tap';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
 import { Browser } from '../helpers/browser.ts';
 import { authorize, createApplication, oauthServer, redeem } from '../helpers/oauth-clients.ts';
 
@@ -12,6 +13,9 @@ const password = 'correct horse';
 t.test('account area', async (t) => {
   const server = await startAuthServer(t, {
     ...oauthServer,
+    ...relyingParty,
+    WEBAUTHN_RP_ID: 'localhost',
+    WEBAUTHN_RP_ORIGINS: apiUrl,
     PAGES_ENABLED: 'true',
     SECURITY_RECENT_SIGN_IN: '10m',
   });
@@ -20,12 +24,14 @@ t.test('account area', async (t) => {
   const open = async (email: string) => {
     const user = await signUp(server, { email, password });
     const browser = new Browser({ [apiUrl]: server.url });
-    await browser.submit(`${pagesUrl}/sign-in`, { identifier: email, password });
+    await browser.submit(`${pagesUrl}/sign-in`, { identifier: email, password }, { target: 'sign-in' });
     return {
       ...user,
       text: async (page: string) => (await browser.open(`${pagesUrl}/${page}`)).text(),
       open: async (page: string) => (await browser.open(`${pagesUrl}/${page}`)).headers.get('location'),
       submit: (page: string, target: string) => browser.submit(`${pagesUrl}/${page}`, {}, { target }),
+      post: (page: string, fields: Readonly<Record<string, string>>) =>
+        browser.open(`${pagesUrl}/${page}`, new URLSearchParams(fields)),
       /** Sends a form. Returns where it leads to, or the status and the page. */
       async send(page: string, target: string, fields: Readonly<Record<string, string>> = {}) {
         const response = await browser.submit(`${pagesUrl}/${page}`, fields, { target });
@@ -85,6 +91,46 @@ t.test('account area', async (t) => {
     );
     t.notMatch(await ada.text('sessions'), foreign);
     t.match(await ada.text('sessions'), '<strong>(this one)</strong>');
+  });
+
+  await t.test('a user adds, renames and removes a passkey', async (t) => {
+    const [ada, eve] = [await open('ada@passkeys.example'), await open('eve@passkeys.example')];
+    /** Answers the challenge of the page. */
+    const add = async (by: typeof ada) => {
+      const page = await (await ada.submit('passkey-add', 'passkey-add')).text();
+      const read = (name: string) =>
+        (new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? '').replaceAll('&quot;', '"');
+      const place = { origin: apiUrl, rpId: 'localhost' };
+      const credential = JSON.stringify(new Authenticator().create(JSON.parse(read('options')), place));
+      const formToken = /form_token" value="([^"]+)"/.exec(await by.text('account'))?.[1] ?? '';
+      const fields = { form_token: formToken, challenge_id: read('challenge_id'), credential };
+      return by.post('passkey-create', fields);
+    };
+    t.match(await ada.text('security'), 'A passkey signs you in with your fingerprint');
+    t.equal((await add(eve)).status, 400, 'a challenge of another user');
+    t.equal((await add(ada)).headers.get('location'), '/pages/security?saved=passkey');
+
+    const [, id = ''] = /passkey-name\?passkey=([0-9a-f-]+)"/.exec(await ada.text('security')) ?? [];
+    for (const page of [`passkey-name?passkey=${id}`, `passkey-remove?passkey=${id}`, 'passkey-name'])
+      t.match(await eve.text(page), 'This passkey has been removed.');
+    const name = `passkey-name?passkey=${id}`;
+    const friendly = { friendly_name: ' Phone <1> ' };
+    t.equal(await ada.send(name, 'passkey-name', friendly), '/pages/security?saved=passkey-renamed');
+    t.match(await ada.text('security'), 'aria-label="Remove: Phone &lt;1&gt;"');
+    t.match(await ada.send(name, 'passkey-name', { friendly_name: ' ' }), /^400 /);
+
+    const remove = `passkey-remove?passkey=${id}`;
+    const formToken = /form_token" value="([^"]+)"/.exec(await eve.text('account'))?.[1] ?? '';
+    for (const page of [name, remove])
+      t.equal((await eve.post(page, { form_token: formToken, friendly_name: 'Eve' })).status, 404);
+    server.clock.advance(10 * 60_000);
+    for (const page of ['passkey-add', remove])
+      t.match(await ada.open(page), `/pages/confirm?target=${page.replace('?', '&')}`);
+    const confirm = `confirm?target=${remove.replace('?', '&')}`;
+    t.equal(await ada.send(confirm, 'confirm', { current_password: password }), `/pages/${remove}`);
+    t.match(await ada.text(remove), 'You will no longer be able to sign in with Phone &lt;1&gt;.');
+    t.equal(await ada.send(remove, 'passkey-remove'), '/pages/security?saved=passkey-removed');
+    t.notMatch(await ada.text('security'), 'Phone');
   });
 
   await t.test('a user downloads what is stored, after a recent sign-in', async (t) => {

@@ -93,20 +93,36 @@ t.test('pages in a browser', { skip }, async (t) => {
     t.match(await page.evaluate('location.href'), `${applicationUrl}?code=`);
   });
 
-  await t.test('the script of the pages signs in with a passkey, or says that it failed', async (t) => {
-    const { page } = await newVisitor();
-    await page.send('WebAuthn.enable');
-    const options = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, isUserVerified: true };
-    const authenticator = { ...options, hasUserVerification: true, automaticPresenceSimulation: true };
-    await page.send('WebAuthn.addVirtualAuthenticator', { options: authenticator });
-    await page.open(`${apiUrl}/pages/sign-in`);
-    await submitForm(page, 'passkey');
-    const isShown = `new Promise(requestAnimationFrame).then(() => !document.getElementById('failure').hidden)`;
-    await awaitUntil(async () => (await page.evaluate(isShown)) === true, { what: 'the failure' });
-    await registerPasskey(page, state);
-    await page.navigate(() => page.evaluate('document.forms[0].requestSubmit()'));
-    t.equal(await page.evaluate('location.pathname'), '/pages/account');
-  });
+  await t.test(
+    'the scripts of the pages sign in with a passkey, or say that it failed, and add one',
+    async (t) => {
+      const { page } = await newVisitor();
+      await page.send('WebAuthn.enable');
+      const options = {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        isUserVerified: true,
+      };
+      const authenticator = { ...options, hasUserVerification: true, automaticPresenceSimulation: true };
+      await page.send('WebAuthn.addVirtualAuthenticator', { options: authenticator });
+      await page.open(`${apiUrl}/pages/sign-in`);
+      await submitForm(page, 'passkey');
+      const isShown = `new Promise(requestAnimationFrame).then(() => !document.getElementById('failure').hidden)`;
+      await awaitUntil(async () => (await page.evaluate(isShown)) === true, { what: 'the failure' });
+      await registerPasskey(page, state);
+      await page.navigate(() => page.evaluate('document.forms[0].requestSubmit()'));
+      t.equal(await page.evaluate('location.pathname'), '/pages/account');
+
+      await page.send('WebAuthn.disable');
+      await page.send('WebAuthn.enable');
+      await page.send('WebAuthn.addVirtualAuthenticator', { options: authenticator });
+      await page.open(`${apiUrl}/pages/passkey-add`);
+      await submitForm(page, 'passkey-add');
+      const isAdded = `location.search === '?saved=passkey'`;
+      await awaitUntil(async () => (await page.evaluate(isAdded)) === true, { what: 'the new passkey' });
+    },
+  );
 });
 
 /** Browsers move the focus with the first frame. */

@@ -2,6 +2,7 @@ import { type Smtp, startSmtp } from '@tollgate/testkit/smtp';
 import type { Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, signedIn } from '../helpers/auth-server.ts';
+import { Authenticator } from '../helpers/authenticator.ts';
 import { Browser } from '../helpers/browser.ts';
 import { addProvider } from '../helpers/custom-providers.ts';
 import { linkIn } from '../helpers/mail-server.ts';
@@ -37,6 +38,8 @@ export interface PageState {
   readonly deviceConsent: string;
   readonly linking: string;
   readonly organization: string;
+  /** Id of Ada's passkey. */
+  readonly passkey: string;
   /** Token of Ada's invitation to an organization of Bob. */
   readonly invitation: string;
 }
@@ -91,6 +94,7 @@ export async function startPages(t: Test): Promise<PageState> {
     deviceConsent: await connectDevice(server),
     linking: await startLinking(server, user),
     organization: await createOrganization(server, user),
+    passkey: await addPasskey(server, user),
     invitation: await inviteAda(server, smtp),
   };
 }
@@ -117,6 +121,16 @@ async function connectDevice(server: AuthServer): Promise<string> {
   const url = `${apiUrl}/pages/device`;
   const entered = await browser.submit(url, { user_code: String(body.user_code) }, { target: 'device' });
   return toPath(entered.headers.get('location'));
+}
+
+async function addPasskey(server: AuthServer, { accessToken: token }: SignedIn): Promise<string> {
+  const started = await server.call('POST', '/passkeys/registration/options', { token });
+  // Parsed boundary: a server of ours.
+  const { challenge_id, options } = started.body as { challenge_id: string; options: { challenge: string } };
+  const credential = new Authenticator().create(options, { origin: apiUrl, rpId: 'localhost' });
+  const body = { challenge_id, credential };
+  const added = await server.call('POST', '/passkeys/registration/verify', { token, body });
+  return String(added.body.id);
 }
 
 /** An application that has access to the account. */

@@ -22,8 +22,9 @@ export const account: AccountTexts = {
   addPasskey: 'Passkey hinzufügen',
   addPasskeyText:
     'Ihr Browser fragt, wo der Passkey gespeichert wird: auf diesem Gerät, auf einem Telefon oder auf einem Sicherheitsschlüssel.',
-  passkeyNeedsScript: 'Ein Passkey erfordert JavaScript und einen Browser, der Passkeys unterstützt.',
-  passkeyName: 'Name des Passkeys',
+  passkeyNotCreated: 'Es wurde kein Passkey erstellt. Bitte versuchen Sie es noch einmal.',
+  passkeyNotFound: 'Dieser Passkey ist entfernt.',
+  rename: 'Umbenennen',
   renamePasskey: 'Passkey umbenennen',
   removePasskey: 'Passkey entfernen',
   removePasskeyText: (name) => `Sie können sich dann nicht mehr mit ${name} anmelden.`,
@@ -44,8 +45,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'Diese Anwendung hat keinen Zugriff mehr.',
-    passkey_not_created: 'Es wurde kein Passkey erstellt. Bitte versuchen Sie es noch einmal.',
-    webauthn_verification_failed: 'Der Passkey wurde nicht akzeptiert. Bitte versuchen Sie es noch einmal.',
     webauthn_challenge_expired: 'Das hat zu lange gedauert. Bitte versuchen Sie es noch einmal.',
     webauthn_challenge_not_found: 'Das hat zu lange gedauert. Bitte versuchen Sie es noch einmal.',
     webauthn_credential_exists: 'Dieser Passkey ist schon hinzugefügt.',

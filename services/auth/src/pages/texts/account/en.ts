@@ -21,8 +21,9 @@ export const account = {
   addPasskey: 'Add a passkey',
   addPasskeyText:
     'Your browser asks where to keep the passkey: on this device, on a phone or on a security key.',
-  passkeyNeedsScript: 'A passkey needs JavaScript and a browser that supports passkeys.',
-  passkeyName: 'Name of the passkey',
+  passkeyNotCreated: 'No passkey was created. Please try again.',
+  passkeyNotFound: 'This passkey has been removed.',
+  rename: 'Rename',
   renamePasskey: 'Rename passkey',
   removePasskey: 'Remove passkey',
   removePasskeyText: (name: string) => `You will no longer be able to sign in with ${name}.`,
@@ -43,8 +44,6 @@ export const account = {
 
   errors: {
     oauth_consent_not_found: 'This application has no access any more.',
-    passkey_not_created: 'No passkey was created. Please try again.',
-    webauthn_verification_failed: 'The passkey was not accepted. Please try again.',
     webauthn_challenge_expired: 'This took too long. Please try again.',
     webauthn_challenge_not_found: 'This took too long. Please try again.',
     webauthn_credential_exists: 'This passkey has been added already.',

@@ -23,8 +23,9 @@ export const account: AccountTexts = {
   addPasskey: 'Ajouter une clé d’accès',
   addPasskeyText:
     'Le navigateur demande où garder la clé d’accès : sur cet appareil, sur un téléphone ou sur une clé de sécurité.',
-  passkeyNeedsScript: 'Une clé d’accès nécessite JavaScript et un navigateur compatible.',
-  passkeyName: 'Nom de la clé d’accès',
+  passkeyNotCreated: 'Aucune clé d’accès n’a été créée. Veuillez réessayer.',
+  passkeyNotFound: 'Cette clé d’accès a été supprimée.',
+  rename: 'Renommer',
   renamePasskey: 'Renommer la clé d’accès',
   removePasskey: 'Supprimer la clé d’accès',
   removePasskeyText: (name) => `Vous ne pourrez plus vous connecter avec ${name}.`,
@@ -45,8 +46,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'Cette application n’a plus accès.',
-    passkey_not_created: 'Aucune clé d’accès n’a été créée. Veuillez réessayer.',
-    webauthn_verification_failed: 'La clé d’accès n’a pas été acceptée. Veuillez réessayer.',
     webauthn_challenge_expired: 'Cela a pris trop de temps. Veuillez réessayer.',
     webauthn_challenge_not_found: 'Cela a pris trop de temps. Veuillez réessayer.',
     webauthn_credential_exists: 'Cette clé d’accès est déjà ajoutée.',

@@ -22,8 +22,9 @@ export const account: AccountTexts = {
   addPasskey: 'パスキーを追加',
   addPasskeyText:
     'パスキーの保存先（このデバイス、スマートフォン、セキュリティキー）をブラウザーが確認します。',
-  passkeyNeedsScript: 'パスキーには、JavaScript とパスキーに対応したブラウザーが必要です。',
-  passkeyName: 'パスキーの名前',
+  passkeyNotCreated: 'パスキーは作成されませんでした。もう一度お試しください。',
+  passkeyNotFound: 'このパスキーは削除されています。',
+  rename: '名前を変更',
   renamePasskey: 'パスキーの名前を変更',
   removePasskey: 'パスキーを削除',
   removePasskeyText: (name) => `${name} ではサインインできなくなります。`,
@@ -44,8 +45,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'このアプリのアクセスはすでに取り消されています。',
-    passkey_not_created: 'パスキーは作成されませんでした。もう一度お試しください。',
-    webauthn_verification_failed: 'パスキーを確認できませんでした。もう一度お試しください。',
     webauthn_challenge_expired: '時間がかかりすぎました。もう一度お試しください。',
     webauthn_challenge_not_found: '時間がかかりすぎました。もう一度お試しください。',
     webauthn_credential_exists: 'このパスキーはすでに追加されています。',

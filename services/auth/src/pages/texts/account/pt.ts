@@ -22,8 +22,9 @@ export const account: AccountTexts = {
   addPasskey: 'Adicionar uma chave de acesso',
   addPasskeyText:
     'O navegador pergunta onde guardar a chave de acesso: neste dispositivo, em um celular ou em uma chave de segurança.',
-  passkeyNeedsScript: 'Uma chave de acesso precisa de JavaScript e de um navegador compatível.',
-  passkeyName: 'Nome da chave de acesso',
+  passkeyNotCreated: 'Nenhuma chave de acesso foi criada. Tente novamente.',
+  passkeyNotFound: 'Esta chave de acesso foi removida.',
+  rename: 'Renomear',
   renamePasskey: 'Renomear a chave de acesso',
   removePasskey: 'Remover a chave de acesso',
   removePasskeyText: (name) => `Você não poderá mais entrar com ${name}.`,
@@ -44,8 +45,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'Este aplicativo não tem mais acesso.',
-    passkey_not_created: 'Nenhuma chave de acesso foi criada. Tente novamente.',
-    webauthn_verification_failed: 'A chave de acesso não foi aceita. Tente novamente.',
     webauthn_challenge_expired: 'Demorou demais. Tente novamente.',
     webauthn_challenge_not_found: 'Demorou demais. Tente novamente.',
     webauthn_credential_exists: 'Esta chave de acesso já foi adicionada.',
