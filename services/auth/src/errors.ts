@@ -359,9 +359,13 @@ export class UsedCodeError extends AppError {
 export class OAuthError extends AppError {
   override readonly name = 'OAuthError';
 
+  /** Headers of the response, such as a challenge. */
+  readonly headers: Readonly<Record<string, string>>;
+
   /** `code` is the value of `error`, the message that of `error_description`. */
-  constructor(code: string, message: string, httpStatus = 400) {
+  constructor(code: string, message: string, httpStatus = 400, headers: OAuthError['headers'] = {}) {
     super(code, { httpStatus, grpcStatus: g.invalidArgument, message });
+    this.headers = headers;
   }
 }
 

@@ -792,6 +792,7 @@ export interface components {
             device_authorization_endpoint?: string;
             pushed_authorization_request_endpoint?: string;
             require_pushed_authorization_requests?: boolean;
+            dpop_signing_alg_values_supported?: string[];
             grant_types_supported?: string[];
             token_endpoint_auth_methods_supported?: string[];
             token_endpoint_auth_signing_alg_values_supported?: string[];
@@ -800,7 +801,7 @@ export interface components {
             access_token: string;
             issued_token_type?: string;
             /** @enum {unknown} */
-            token_type: "Bearer";
+            token_type: "Bearer" | "DPoP";
             expires_in: number;
             refresh_token?: string;
             /** @description With the scope `openid`. */
@@ -834,6 +835,9 @@ export interface components {
             iat?: number;
             /** Format: uuid */
             jti?: string;
+            cnf?: {
+                jkt: string;
+            };
         };
         OAuthAuthorization: {
             authorization_id: string;
@@ -1585,6 +1589,7 @@ export interface components {
             software_id?: string;
             software_version?: string;
             require_pushed_authorization_requests?: boolean;
+            dpop_bound_access_tokens?: boolean;
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
             /** @enum {unknown} */
@@ -1636,6 +1641,7 @@ export interface components {
             software_id?: string;
             software_version?: string;
             require_pushed_authorization_requests?: boolean;
+            dpop_bound_access_tokens?: boolean;
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
             /** @enum {unknown} */
@@ -1692,6 +1698,7 @@ export interface components {
                 software_id?: string;
                 software_version?: string;
                 require_pushed_authorization_requests?: boolean;
+                dpop_bound_access_tokens?: boolean;
                 /** @enum {unknown} */
                 access_token_typ?: "at+jwt";
                 /** @enum {unknown} */
@@ -4023,6 +4030,7 @@ export interface operations {
                     software_id?: string;
                     software_version?: string;
                     require_pushed_authorization_requests?: boolean;
+                    dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
                     jwks?: {
                         [key: string]: unknown;
@@ -4110,6 +4118,7 @@ export interface operations {
                     software_id?: string;
                     software_version?: string;
                     require_pushed_authorization_requests?: boolean;
+                    dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
                     jwks?: {
                         [key: string]: unknown;

@@ -1,4 +1,5 @@
 import type { BaseContext } from '../context.ts';
+import type { DpopProofs } from '../dpop/proofs.ts';
 import type { CheckExplainer } from '../ext-authz/explain.ts';
 import type { HookCaller } from '../hooks/caller.ts';
 import type { TokenCache } from '../keys/jwt.ts';
@@ -20,6 +21,7 @@ export interface Context extends BaseContext {
   readonly passwords: PasswordHasher;
   readonly leakedPasswords: LeakedPasswords;
   readonly limiter: Limiter;
+  readonly dpop: DpopProofs;
   readonly adminKeyLimit: AdminKeyLimit;
   readonly keys: SigningKeys;
   readonly providers: ProviderConnections;

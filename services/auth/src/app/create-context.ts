@@ -4,6 +4,7 @@ import { BrowserSessionCache } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
 import { measureDatabase, traceDatabase } from '../db/observability.ts';
 import type { ChangedIds } from '../db/state-reads.ts';
+import { DpopProofs } from '../dpop/proofs.ts';
 import { IdentityCache } from '../ext-authz/identity-cache.ts';
 import { HookCaller } from '../hooks/caller.ts';
 import { TokenCache } from '../keys/jwt.ts';
@@ -53,6 +54,7 @@ export function createContext(
     store,
     passwords: new PasswordHasher({ ...settings, cipher, metrics }),
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
+    dpop: new DpopProofs({ store, settings, nowMs }),
     limiter: new Limiter({ store, settings, logger, metrics, nowMs }),
     adminKeyLimit: new AdminKeyLimit({ settings, metrics, nowMs }),
     keys,

@@ -210,6 +210,7 @@ const allowedHeaders = [
   'X-Supabase-Api-Version',
   'X-Svc-Api-Version',
   'X-Svc-Session-Tag',
+  'DPoP',
 ];
 const exposedHeaders = [
   'X-Total-Count',
@@ -217,6 +218,8 @@ const exposedHeaders = [
   'Retry-After',
   'X-Supabase-Api-Version',
   'X-Svc-Api-Version',
+  'DPoP-Nonce',
+  'WWW-Authenticate',
 ];
 
 /** The longest time for which Chromium caches a preflight response. */

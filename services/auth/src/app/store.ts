@@ -13,6 +13,7 @@ import {
   toSchemaProblems,
   usedColumns,
 } from '../db/schema.ts';
+import { DpopProofStore } from '../dpop/store.ts';
 import { ClientStateStore } from '../ext-authz/client-state.ts';
 import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
 import { FlowStore } from '../flows/store.ts';
@@ -76,6 +77,7 @@ export class Store {
   readonly providers: ProviderStore;
   readonly customProviders: CustomProviderStore;
   readonly limits: LimitStore;
+  readonly dpopProofs: DpopProofStore;
   readonly cleanup: CleanupStore;
   readonly encryptedColumns: EncryptedColumnStore;
   readonly identityStates: IdentityStateStore;
@@ -114,6 +116,7 @@ export class Store {
     this.providers = new ProviderStore(sql);
     this.customProviders = new CustomProviderStore(sql, cipher);
     this.limits = new LimitStore(sql, metrics);
+    this.dpopProofs = new DpopProofStore(sql);
     this.cleanup = new CleanupStore(sql);
     this.encryptedColumns = new EncryptedColumnStore(sql, cipher);
     this.identityStates = new IdentityStateStore(sql);

@@ -54,6 +54,12 @@ export const oauthServerSettings = {
     default: false,
     doc: 'All clients have to send authorization requests to `/oauth/par` first. `false`: those with `require_pushed_authorization_requests` only.',
   }),
+  oauthServerRequireDpopNonce: bool({
+    ...svc('OAUTH_SERVER_REQUIRE_DPOP_NONCE'),
+    group,
+    default: false,
+    doc: 'DPoP proofs must have a nonce of the server, also at the gateway, so that they cannot be made in advance. Clients get it with an error, and repeat the request.',
+  }),
   oauthServerDefaultScope: textOrDefault({
     ...svc('OAUTH_SERVER_DEFAULT_SCOPE'),
     group,

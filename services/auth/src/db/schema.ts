@@ -175,10 +175,12 @@ export const usedColumns: Columns = {
     ...['id', 'session_id', 'user_id', 'host', 'binding', 'code', 'code_expires_at', 'digest', 'claims'],
     ...['created_at', 'used_at'],
   ],
+  session_keys: ['session_id', 'thumbprint'],
+  dpop_proofs: ['digest', 'expires_at'],
   session_authentications: ['session_id', 'authenticated_at', 'aal', 'methods'],
   oidc_authorizations: [
     ...['request_id', 'prompt', 'max_age', 'response_mode', 'hinted_user_id'],
-    ...['authenticated_at', 'aal', 'methods', 'stored_at'],
+    ...['dpop_jkt', 'authenticated_at', 'aal', 'methods', 'stored_at'],
   ],
   oauth_consent_resources: ['consent_id', 'resource', 'scopes'],
   api_keys: [

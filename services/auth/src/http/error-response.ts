@@ -37,7 +37,10 @@ export function reportError(thrown: unknown, request: FastifyRequest, logger: Lo
 
 /** @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 function sendOAuthError(reply: FastifyReply, error: OAuthError): FastifyReply {
-  return reply.code(error.httpStatus).send({ error: error.code, error_description: error.message });
+  return reply
+    .code(error.httpStatus)
+    .headers(error.headers)
+    .send({ error: error.code, error_description: error.message });
 }
 
 function newFormat(error: AppError) {

@@ -98,6 +98,7 @@ const oauthClient = {
   software_id: maybe(text),
   software_version: maybe(text),
   require_pushed_authorization_requests: maybe(flag),
+  dpop_bound_access_tokens: maybe(flag),
   access_token_typ: maybe(Type.Enum(['at+jwt'])),
   registration_type: Type.Enum(['dynamic', 'manual']),
   created_at: time,
@@ -223,6 +224,7 @@ export const responses = {
     device_authorization_endpoint: maybe(text),
     pushed_authorization_request_endpoint: maybe(text),
     require_pushed_authorization_requests: maybe(flag),
+    dpop_signing_alg_values_supported: maybe(texts),
     grant_types_supported: maybe(texts),
     token_endpoint_auth_methods_supported: maybe(texts),
     token_endpoint_auth_signing_alg_values_supported: maybe(texts),
@@ -230,7 +232,7 @@ export const responses = {
   ClientToken: Type.Object({
     access_token: text,
     issued_token_type: maybe(text),
-    token_type: Type.Enum(['Bearer']),
+    token_type: Type.Enum(['Bearer', 'DPoP']),
     expires_in: count,
     refresh_token: maybe(text),
     id_token: maybe(Type.String({ description: 'With the scope `openid`.' })),
@@ -256,6 +258,7 @@ export const responses = {
     exp: maybe(unixTime),
     iat: maybe(unixTime),
     jti: maybe(uuid),
+    cnf: maybe(Type.Object({ jkt: text })),
   }),
   OAuthAuthorization: Type.Object({
     authorization_id: text,

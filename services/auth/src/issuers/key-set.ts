@@ -60,7 +60,7 @@ function parseJwks(text: string): readonly Jwk[] {
 }
 
 /** The key, or why it is ignored. */
-function readKey(jwk: Jwk): VerificationKey | string {
+export function readKey(jwk: Jwk): VerificationKey | string {
   const { kty, use, key_ops: operations, alg } = jwk;
   const crv = nonEmpty(jwk.crv);
   if (use !== undefined && use !== 'sig') return 'use is not sig';

@@ -31,6 +31,7 @@ export async function grantAuthorizationCode(
   if (found === undefined || found.client_id !== client.id || found.user_id === null)
     throw invalidGrant('The code is invalid');
   checkVerifier(found, request);
+  checkKey(found, request);
   const user = await store.users.findById(found.user_id);
   if (user === undefined) throw invalidGrant('The user of the code does not exist');
   if (found.isSpent) throw await endReused(context, { user, authorization: found }, metadata);
@@ -38,7 +39,7 @@ export async function grantAuthorizationCode(
   const issued = await startClientSession(context, client, {
     approved: { authorization: found, user, grant: 'authorization_code' },
     spend: ({ authorizations }) => authorizations.spend(found.id, code),
-    metadata,
+    request,
   });
   if (issued === undefined) throw await endReused(context, { user, authorization: found }, metadata);
   return issued;
@@ -60,6 +61,12 @@ function checkVerifier(
   if (codeVerifier === '') throw new OAuthError('invalid_request', 'code_verifier is required');
   if (!isKnown || !matchesChallenge(codeVerifier, { challenge, method: challengeMethod }))
     throw invalidGrant('code_verifier does not match the code_challenge');
+}
+
+/** @see RFC 9449 §10 https://www.rfc-editor.org/rfc/rfc9449#section-10 */
+function checkKey({ dpop_jkt: bound }: Authorization, { thumbprint }: TokenRequest): void {
+  if (bound !== null && bound !== thumbprint)
+    throw invalidGrant('The code is bound to a key, of which the request has no DPoP proof');
 }
 
 function checkRequest(authorization: Authorization, { parameter, resources, metadata }: TokenRequest): void {

@@ -53,6 +53,7 @@ type RequestedAccess = Pick<
   | 'code_challenge'
   | 'code_challenge_method'
   | 'nonce'
+  | 'dpop_jkt'
   | 'prompt'
   | 'max_age'
   | 'hinted_user_id'
@@ -93,6 +94,7 @@ export function readAccessRequest(
     code_challenge: challenge?.challenge ?? null,
     code_challenge_method: challenge?.method ?? null,
     nonce,
+    dpop_jkt: readThumbprint(read('dpop_jkt')),
     // The page of an application decides by itself, as that of GoTrue does.
     ...(hasHostedPage(settings)
       ? {
@@ -120,6 +122,13 @@ function readChallenge(read: Read): CodeChallenge | undefined {
   } catch (error) {
     throw invalidRequest(error instanceof Error ? error.message : 'code_challenge is invalid');
   }
+}
+
+/** @see RFC 9449 §10 https://www.rfc-editor.org/rfc/rfc9449#section-10 */
+function readThumbprint(thumbprint: string | undefined): string | null {
+  if (thumbprint === undefined) return null;
+  if (!/^[\w-]{43}$/.test(thumbprint)) throw invalidRequest('dpop_jkt must be a SHA-256 thumbprint of a key');
+  return thumbprint;
 }
 
 /** @see RFC 8707 §2 */

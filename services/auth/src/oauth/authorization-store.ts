@@ -40,6 +40,8 @@ const oidcRow = {
   max_age: integer.orNull,
   response_mode: text.orNull,
   hinted_user_id: uuid.orNull,
+  /** The thumbprint of the key that the code is bound to. @see RFC 9449 §10 */
+  dpop_jkt: text.orNull,
   /** Null before the approval, as the next two are. */
   authenticated_at: timestamptz.orNull,
   aal: authenticationRow.aal.orNull,
@@ -69,6 +71,7 @@ export type NewAuthorization = Pick<
   | 'max_age'
   | 'response_mode'
   | 'hinted_user_id'
+  | 'dpop_jkt'
 >;
 
 const grantRow = {
@@ -111,6 +114,7 @@ const p = {
     'nonce',
     'prompt',
     'responseMode',
+    'thumbprint',
     'aal',
   ),
   ...parameters(uuid.orNull, 'hintedUserId'),
@@ -133,9 +137,9 @@ const insert = statement({})`
     values (${p.id}, ${p.authorizationId}, ${p.clientId}, ${p.redirectUri}, ${p.scope}, ${p.state}, ${p.resource}, ${p.challenge},
       ${p.method}::code_challenge_method, ${p.at}, ${p.expiresAt}, ${p.nonce})
   )
-  insert into oidc_authorizations (request_id, prompt, max_age, response_mode, hinted_user_id, stored_at)
-  select ${p.id}, ${p.prompt}, ${p.maxAge}, ${p.responseMode}, ${p.hintedUserId}, ${p.at}
-  where num_nonnulls(${p.prompt}::text, ${p.maxAge}::integer, ${p.responseMode}::text, ${p.hintedUserId}::uuid) > 0`;
+  insert into oidc_authorizations (request_id, prompt, max_age, response_mode, hinted_user_id, dpop_jkt, stored_at)
+  select ${p.id}, ${p.prompt}, ${p.maxAge}, ${p.responseMode}, ${p.hintedUserId}, ${p.thumbprint}, ${p.at}
+  where num_nonnulls(${p.prompt}::text, ${p.maxAge}::integer, ${p.responseMode}::text, ${p.hintedUserId}::uuid, ${p.thumbprint}::text) > 0`;
 
 const find = statement(requestRow)`${selectRequest} where authorization_id = ${p.authorizationId}`;
 
@@ -261,6 +265,7 @@ export class AuthorizationStore {
       maxAge: authorization.max_age,
       responseMode: authorization.response_mode,
       hintedUserId: authorization.hinted_user_id,
+      thumbprint: authorization.dpop_jkt,
       at: authorization.created_at,
       expiresAt: authorization.expires_at,
     });

@@ -115,17 +115,10 @@ function decodeForm(text: string): string | undefined {
   }
 }
 
+const basicChallenge = { 'www-authenticate': 'Basic realm="tollgate", charset="UTF-8"' };
+
 /** @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
-export class InvalidClientError extends OAuthError {
-  /** Whether the response must have `WWW-Authenticate`. */
-  readonly usesHeader: boolean;
-
-  constructor({ usesHeader }: { readonly usesHeader: boolean }) {
-    super('invalid_client', 'Client authentication failed', 401);
-    this.usesHeader = usesHeader;
-  }
-}
-
-function invalidClient(options: { readonly usesHeader: boolean }): InvalidClientError {
-  return new InvalidClientError(options);
+function invalidClient({ usesHeader }: { readonly usesHeader: boolean }): OAuthError {
+  const headers = usesHeader ? basicChallenge : {};
+  return new OAuthError('invalid_client', 'Client authentication failed', 401, headers);
 }

@@ -1,4 +1,5 @@
 import { OAuthError } from '../errors.ts';
+import { keyClaims } from '../keys/bound-tokens.ts';
 import { credentialVersion, versionClaim } from '../keys/client-tokens.ts';
 import { issuerUrl, signJwt, tokenAudience } from '../keys/jwt.ts';
 import { isAudience } from './client-input.ts';
@@ -33,11 +34,11 @@ export function grantClientCredentials(
     iat: issuedAt,
     exp: issuedAt + expiresIn,
     jti: random.uuid(),
+    ...keyClaims(request.thumbprint),
     [versionClaim]: credentialVersion(client),
   };
   return {
     access_token: signJwt(claims, keys, accessTokenType(client.metadata)),
-    token_type: 'Bearer',
     expires_in: expiresIn,
     ...(scope !== '' && { scope }),
   };

@@ -72,6 +72,7 @@ export function readDocument(url: string, text: string): ClientInput {
     metadata: {
       post_logout_redirect_uris: [...(readTexts(document, 'post_logout_redirect_uris') ?? [])],
       require_pushed_authorization_requests: document.require_pushed_authorization_requests === true,
+      dpop_bound_access_tokens: document.dpop_bound_access_tokens === true,
       access_token_typ: readText(document, 'access_token_typ'),
     },
     jwks: usesKeys ? readObject(document, 'jwks') : {},

@@ -24,6 +24,8 @@ export const metadataMembers = {
   software_version: optionalText,
   /** @see RFC 9126 §6 */
   require_pushed_authorization_requests: optionalFlag,
+  /** Whether it always proves possession of a key. @see RFC 9449 §5.2 */
+  dpop_bound_access_tokens: optionalFlag,
   /** The header `typ` of its access tokens. @see RFC 9068 §2.1 */
   access_token_typ: optionalText,
 };
@@ -85,6 +87,7 @@ const checks: Readonly<Record<keyof ClientMetadata, Check>> = {
   software_id: isShort,
   software_version: isShort,
   require_pushed_authorization_requests: () => undefined,
+  dpop_bound_access_tokens: () => undefined,
   access_token_typ: (typ) => (typ === profileType ? undefined : `must be ${profileType}`),
 };
 

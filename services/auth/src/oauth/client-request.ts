@@ -4,7 +4,7 @@ import { OAuthError, RetryLaterError } from '../errors.ts';
 import { body, bodyLimits, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import type { ClientAssertions } from './client-assertion.ts';
-import { authenticateClient, InvalidClientError } from './client-authentication.ts';
+import { authenticateClient } from './client-authentication.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import type { StoredClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
@@ -77,8 +77,6 @@ function answerErrors(onError: ((code: string) => void) | undefined) {
     const passed = toOAuthError(error);
     const code = passed instanceof OAuthError ? passed.code : 'failed';
     if (!isAppError(passed) || passed.code !== 'feature_disabled') onError?.(code);
-    if (error instanceof InvalidClientError && error.usesHeader)
-      reply.header('www-authenticate', 'Basic realm="tollgate", charset="UTF-8"');
     if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
     throw passed;
   };

@@ -1,5 +1,4 @@
 import { OAuthError } from '../errors.ts';
-import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Authentication } from '../sessions/authentication-store.ts';
 import { prepareSession, storeSession } from '../sessions/issue.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
@@ -8,7 +7,7 @@ import type { Authorization } from './authorization-store.ts';
 import { accessTokenType } from './client-metadata.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
-import type { GrantContext, TokenResponse } from './grant.ts';
+import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
 import { makeIdToken } from './id-token.ts';
 import { splitScope } from './scopes.ts';
 
@@ -34,11 +33,11 @@ export async function startClientSession(
   {
     approved: { authorization, user, grant },
     spend,
-    metadata,
+    request: { metadata, thumbprint },
   }: {
     readonly approved: Approved;
     readonly spend: (store: GrantContext['store']) => Promise<boolean>;
-    readonly metadata: RequestMetadata;
+    readonly request: Pick<TokenRequest, 'metadata' | 'thumbprint'>;
   },
 ): Promise<TokenResponse | undefined> {
   if (isBanned(user, metadata.nowMs)) {
@@ -50,8 +49,10 @@ export async function startClientSession(
   const granted = {
     ...{ id: client.id, identifier: clientIdentifier(client), scope, resource },
     tokenType: accessTokenType(client.metadata),
+    // RFC 9449 §5: those of other clients are bound by the authentication.
+    thumbprint: client.client_type === 'public' ? (thumbprint ?? null) : null,
   };
-  const signIn = { user, method, traits, sessionId, client: granted };
+  const signIn = { user, method, traits, sessionId, client: granted, thumbprint };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failure does not spend the code.
   const session = await context.store.transaction(async (within) => {
@@ -70,7 +71,6 @@ export async function startClientSession(
   });
   return {
     access_token: accessToken,
-    token_type: 'Bearer',
     expires_in: session.expiresInSeconds,
     ...(client.grant_types.includes('refresh_token') && { refresh_token: session.refreshToken }),
     ...(idToken !== undefined && { id_token: idToken }),

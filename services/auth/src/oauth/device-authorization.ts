@@ -86,6 +86,7 @@ async function createRequest(
     code_challenge: random.bytes(deviceCodeBytes).toString('base64url'),
     code_challenge_method: 's256',
     ...{ state: null, nonce: null, prompt: null, max_age: null, response_mode: null, hinted_user_id: null },
+    dpop_jkt: null,
   } as const;
   const codes = { requestId: request.id, deviceCode, expiresAt, intervalSeconds };
   const userCode = await context.store.transaction(async (store) => {

@@ -17,9 +17,10 @@ const slowDownSeconds = 5;
 export async function grantDeviceCode(
   context: GrantContext,
   client: StoredClient,
-  { parameter, metadata }: TokenRequest,
+  request: TokenRequest,
 ): Promise<TokenResponse> {
   const { store } = context;
+  const { parameter, metadata } = request;
   const deviceCode = parameter('device_code');
   if (deviceCode === '') throw new OAuthError('invalid_request', 'device_code is required');
   const at = new Date(metadata.nowMs);
@@ -38,7 +39,7 @@ export async function grantDeviceCode(
   const issued = await startClientSession(context, client, {
     approved: { authorization: found, user, grant: 'device_code' },
     spend: ({ authorizations }) => authorizations.spendApproved(found.id),
-    metadata,
+    request,
   });
   if (issued === undefined) throw invalidGrant('The code was used before');
   return issued;

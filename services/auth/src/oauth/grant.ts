@@ -10,12 +10,11 @@ export const exchangeGrantType = 'urn:ietf:params:oauth:grant-type:token-exchang
 
 export type GrantContext = AuthorizationContext;
 
-/** The response of the token endpoint. @see RFC 6749 §5.1 */
+/** The response of the token endpoint, except for `token_type`. @see RFC 6749 §5.1 */
 export interface TokenResponse {
   readonly access_token: string;
   /** Only an exchange has it. */
   readonly issued_token_type?: string;
-  readonly token_type: 'Bearer';
   readonly expires_in: number;
   readonly refresh_token?: string;
   readonly id_token?: string;
@@ -29,6 +28,8 @@ export interface TokenRequest {
   readonly resources: readonly string[];
   /** A parameter of the grant; empty if it is absent. */
   readonly parameter: (name: string) => string;
+  /** The key that the client proves to have, by its thumbprint; access tokens are bound to it. */
+  readonly thumbprint: string | undefined;
   readonly metadata: RequestMetadata;
 }
 

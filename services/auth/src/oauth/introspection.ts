@@ -2,6 +2,7 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyRequest } from 'fastify';
 import { OAuthError } from '../errors.ts';
 import type { Api } from '../http/api.ts';
+import { keyClaims, keyOfToken } from '../keys/bound-tokens.ts';
 import { issuerUrl, type JwtClaims, signJwt } from '../keys/jwt.ts';
 import { clientEndpoint, type EndpointContext, presentedTokenBody, readClient } from './client-request.ts';
 import type { StoredClient } from './client-store.ts';
@@ -12,7 +13,7 @@ import { findActiveToken, type PresentedToken } from './presented-token.ts';
 const jwtType = 'token-introspection+jwt';
 
 /** Claims of an access token that the response has. */
-const shownClaims = ['scope', 'client_id', 'sub', 'aud', 'iss', 'exp', 'iat', 'jti'] as const;
+const shownClaims = ['scope', 'client_id', 'sub', 'aud', 'iss', 'exp', 'iat', 'jti', 'cnf'] as const;
 
 /**
  * `/oauth/introspect`: whether a token is valid now, for its own client and for the resource that
@@ -68,9 +69,11 @@ function describe(token: PresentedToken): JsonObject {
       sub: user.id,
       client_id: session.client?.identifier ?? '',
       scope: session.client?.scope ?? '',
+      ...keyClaims(session.client?.thumbprint ?? undefined),
     };
   }
   const { claims } = token;
   const shown = shownClaims.flatMap((name) => (claims[name] === undefined ? [] : [[name, claims[name]]]));
-  return { active: true, token_type: 'Bearer', ...Object.fromEntries(shown) };
+  const tokenType = keyOfToken(claims) === undefined ? 'Bearer' : 'DPoP';
+  return { active: true, token_type: tokenType, ...Object.fromEntries(shown) };
 }

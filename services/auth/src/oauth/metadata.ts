@@ -1,3 +1,4 @@
+import { proofAlgorithms } from '../dpop/proof.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { builtInTexts } from '../i18n/texts/texts.ts';
 import { algorithmNames } from '../issuers/algorithms.ts';
@@ -68,6 +69,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       grant_types_supported: servedGrants.filter(
         (grant) => grant !== deviceGrantType || servesDevices(settings),
       ),
+      dpop_signing_alg_values_supported: proofAlgorithms,
       token_endpoint_auth_methods_supported: authMethods,
       token_endpoint_auth_signing_alg_values_supported: algorithmNames,
     }),

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import { readProof } from '../dpop/request.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type Api, body } from '../http/api.ts';
 import { readAccessRequest, readParameter, readResponseMode } from './authorization-request.ts';
@@ -30,6 +31,7 @@ export function addPushedRequestRoute(api: Api, context: EndpointContext): void 
     const parameters = new URLSearchParams(request.form);
     if (request.form === undefined) throw new OAuthError('invalid_request', 'The body must be a form');
     for (const name of credentials) parameters.delete(name);
+    bindToKey(parameters, await readProof(context, request, reply));
     parameters.set('client_id', clientIdentifier(client));
     const redirectUri = readParameter(parameters, 'redirect_uri');
     if (redirectUri === undefined || !isClientRedirect(client, redirectUri))
@@ -42,6 +44,18 @@ export function addPushedRequestRoute(api: Api, context: EndpointContext): void 
     await store.pushedRequests.insert(requestUri, pushed);
     return reply.code(201).send({ request_uri: requestUri, expires_in: lifetimeSeconds });
   });
+}
+
+/**
+ * A proof is another way to send `dpop_jkt`.
+ *
+ * @see RFC 9449 §10.1 https://www.rfc-editor.org/rfc/rfc9449#section-10.1
+ */
+function bindToKey(parameters: URLSearchParams, thumbprint: string | undefined): void {
+  if (thumbprint === undefined) return;
+  if ((parameters.get('dpop_jkt') ?? thumbprint) !== thumbprint)
+    throw new OAuthError('invalid_request', 'dpop_jkt is not the key of the DPoP proof');
+  parameters.set('dpop_jkt', thumbprint);
 }
 
 /**

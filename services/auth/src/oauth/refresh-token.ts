@@ -21,16 +21,15 @@ export async function grantRefreshToken(
   client: StoredClient,
   request: TokenRequest,
 ): Promise<TokenResponse> {
-  const { metadata } = request;
+  const { metadata, thumbprint } = request;
   const refreshToken = request.parameter('refresh_token');
   if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token is required');
   const presented = { refreshToken, clientId: client.id };
   const scope = await readScope(context, presented, request);
-  const session = await refreshSession(context, { ...presented, scope }, metadata);
+  const session = await refreshSession(context, { ...presented, scope, thumbprint }, metadata);
   const idToken = await refreshIdToken(context, client, session);
   return {
     access_token: session.accessToken,
-    token_type: 'Bearer',
     expires_in: session.expiresInSeconds,
     refresh_token: session.refreshToken,
     ...(idToken !== undefined && { id_token: idToken }),

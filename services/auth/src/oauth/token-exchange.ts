@@ -29,7 +29,7 @@ export async function grantTokenExchange(
   request: TokenRequest,
 ): Promise<TokenResponse> {
   checkRequest(client, request);
-  const { parameter, metadata } = request;
+  const { parameter, metadata, thumbprint } = request;
   const subject = await findActiveToken(context, { token: parameter('subject_token'), clientId: client.id });
   // RFC 8693 §2.2.2.
   if (subject?.kind !== 'access' || !mayExchange(client, subject))
@@ -40,6 +40,7 @@ export async function grantTokenExchange(
     ...{ id: client.id, identifier: clientIdentifier(client), scope },
     resource: findAudience(client, request),
     tokenType: accessTokenType(client.metadata),
+    thumbprint: null,
   };
   const ttlMs = context.settings.oauthServerClientTokenTtlMs;
   const expiresAt = Math.floor((metadata.nowMs + ttlMs) / 1000);
@@ -50,6 +51,7 @@ export async function grantTokenExchange(
       maxExpiresAt: typeof claims.exp === 'number' ? Math.min(claims.exp, expiresAt) : expiresAt,
       // RFC 8693 §4.1: the chain of services, the last one first.
       actor: { sub: granted.identifier, ...(isActor(claims.act) && { act: claims.act }) },
+      thumbprint,
     },
     metadata,
   );
@@ -59,7 +61,6 @@ export async function grantTokenExchange(
   return {
     access_token: token.accessToken,
     issued_token_type: accessTokenUrn,
-    token_type: 'Bearer',
     expires_in: token.expiresInSeconds,
     ...(scope !== '' && { scope }),
   };

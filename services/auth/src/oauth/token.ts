@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { readProof } from '../dpop/request.ts';
 import { OAuthError } from '../errors.ts';
 import { type Api, body, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
@@ -44,15 +45,20 @@ export function addTokenRoute(api: Api, context: EndpointContext): void {
     if (!client.grant_types.includes(grantType))
       throw new OAuthError('unauthorized_client', 'The client may not use this grant_type');
     await context.limiter.enforce('oauth_client', { key: client.id, nowMs: context.nowMs() });
+    const thumbprint = await readProof(context, request, reply);
+    if (thumbprint === undefined && client.metadata.dpop_bound_access_tokens)
+      throw new OAuthError('invalid_dpop_proof', 'The client must send a proof in the header DPoP');
     const resources = request.form?.getAll('resource') ?? [presented.resource ?? []].flat();
     const response = await grant.grant(context, client, {
       scope: presented.scope,
       resources,
       parameter: (name) => readText(request.body, name),
+      thumbprint,
       metadata: requestMetadata(request, context),
     });
     context.metrics.oauthTokens.inc({ result: 'issued' });
-    return reply.send(response);
+    const tokenType = thumbprint === undefined ? 'Bearer' : 'DPoP';
+    return reply.send({ ...response, token_type: tokenType });
   });
 }
 

@@ -2,6 +2,7 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { keyClaims } from '../keys/bound-tokens.ts';
 import { issuerUrl, signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
 import type { SessionsContext } from './issue.ts';
@@ -43,6 +44,8 @@ interface ClaimsRequest {
   readonly maxExpiresAt?: number;
   /** The service that acts for the user. A hook cannot remove it. */
   readonly actor?: JsonObject;
+  /** The key that the token is bound to. A hook cannot change it. */
+  readonly thumbprint?: string | undefined;
 }
 
 /**
@@ -52,7 +55,7 @@ interface ClaimsRequest {
  */
 export async function createClaims(
   context: SessionsContext,
-  { user, session, method, maxExpiresAt = Number.POSITIVE_INFINITY, actor }: ClaimsRequest,
+  { user, session, method, maxExpiresAt = Number.POSITIVE_INFINITY, actor, thumbprint }: ClaimsRequest,
   metadata: RequestMetadata,
 ): Promise<Claims> {
   const { hooks, settings } = context;
@@ -67,6 +70,7 @@ export async function createClaims(
     ...customized,
     exp: Math.min(customized.exp, maxExpiresAt),
     ...(actor && { act: actor }),
+    ...keyClaims(thumbprint),
   };
   if (customized !== own && !fits(claims))
     throw errors.hook_payload_over_size_limit({

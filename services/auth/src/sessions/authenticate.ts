@@ -1,7 +1,9 @@
 import { isUuid } from '@tollgate/kit/text';
 import type { FastifyRequest } from 'fastify';
 import type { AuditActor } from '../audit/audit-log.ts';
+import { proveToken, wrongScheme } from '../dpop/request.ts';
 import { errors } from '../errors.ts';
+import { keyOfToken } from '../keys/bound-tokens.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
 import { isBanned, type User } from '../users/user.ts';
@@ -29,10 +31,11 @@ export interface Caller {
  * Verifies the access token and loads its user and session with one statement.
  *
  * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`,
- * `session_expired`, `user_banned`.
+ * `session_expired`, `user_banned`; OAuthError `invalid_dpop_proof`, `use_dpop_nonce`.
  */
 export async function authenticateUser(request: FastifyRequest, context: SessionsContext): Promise<Caller> {
-  const claims = verifyBearer(request, context);
+  const { claims, accessToken, thumbprint } = verifyToken(request, context);
+  if (thumbprint !== undefined) await proveToken(context, request, { accessToken, thumbprint });
   const { sub, session_id: sessionId } = claims;
   if (clientOfToken(claims) !== undefined)
     throw errors.bad_jwt({ message: 'invalid claim: sub is a client, not a user' });
@@ -122,7 +125,8 @@ export async function authenticateAdmin(
 
 /** Does not check the session. @throws AppError `not_admin` and others. */
 export function verifyAdmin(request: FastifyRequest, context: SessionsContext): JwtClaims {
-  const claims = verifyBearer(request, context);
+  const { claims, thumbprint } = verifyToken(request, context);
+  if (thumbprint !== undefined) throw badJwt('tokens that are bound to a key are not for administration');
   if (!isAdmin(claims, context.settings.jwtAdminRoles)) throw errors.not_admin();
   return claims;
 }
@@ -136,13 +140,22 @@ function checkSession(session: Session | undefined, { settings, nowMs }: Session
   if (sessionExpiry(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
 }
 
-function verifyBearer(
+interface PresentedToken {
+  readonly accessToken: string;
+  readonly claims: JwtClaims;
+  /** The key that it is bound to, of which the request must have a proof. */
+  readonly thumbprint: string | undefined;
+}
+
+/** @see RFC 6750 §2.1, RFC 9449 §7.1 */
+function verifyToken(
   request: FastifyRequest,
   { tokens, keys, nowMs, settings }: SessionsContext,
-): JwtClaims {
-  const token = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (token === undefined) throw errors.no_authorization();
-  const verified = tokens.verify(token, keys, nowMs());
+): PresentedToken {
+  const [, scheme = '', accessToken] =
+    /^(bearer|dpop) (\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
+  if (accessToken === undefined) throw errors.no_authorization();
+  const verified = tokens.verify(accessToken, keys, nowMs());
   if (!verified.ok) throw badJwt(verified.reason);
   const { claims } = verified;
   const foreign = findForeignClaim(claims, settings);
@@ -150,7 +163,9 @@ function verifyBearer(
   // Only administrators may have tokens that do not expire.
   if (claims.exp === undefined && !isAdmin(claims, settings.jwtAdminRoles))
     throw badJwt('token has no exp claim');
-  return claims;
+  const thumbprint = keyOfToken(claims);
+  if ((thumbprint !== undefined) !== (scheme.toLowerCase() === 'dpop')) throw wrongScheme();
+  return { accessToken, claims, thumbprint };
 }
 
 function badJwt(reason: string) {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
+import type { DpopProofs } from '../dpop/proofs.ts';
 import type { HooksContext } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
@@ -24,6 +25,7 @@ export type SessionsContext = UsersContext &
       readonly authentications: AuthenticationStore;
     };
     readonly limiter: Limiter;
+    readonly dpop: DpopProofs;
     readonly keys: SigningKeys;
     /** Verified access tokens. */
     readonly tokens: TokenCache;
@@ -63,6 +65,8 @@ interface SignIn {
   readonly client?: SessionClient;
   /** Value of the claim `amr`: `password`, `otp`, `recovery`, … */
   readonly method: string;
+  /** The key that the access token is bound to. */
+  readonly thumbprint?: string | undefined;
   /** More for the audit log. */
   readonly traits?: JsonObject;
 }
@@ -86,7 +90,7 @@ export async function startSession(
 /** The part of `startSession` that may call a hook, which must not run in a transaction. */
 export async function prepareSession(
   context: SessionsContext,
-  { user, method, traits, sessionId, client }: SignIn & { readonly user: User },
+  { user, method, traits, sessionId, client, thumbprint }: SignIn & { readonly user: User },
   metadata: RequestMetadata,
 ): Promise<PreparedSession> {
   const at = new Date(metadata.nowMs);
@@ -97,7 +101,7 @@ export async function prepareSession(
     organization: undefined,
     client,
   } as const;
-  const token = await signAccessToken(context, { user, session, method }, metadata);
+  const token = await signAccessToken(context, { user, session, method, thumbprint }, metadata);
   return { user, method, ...(traits && { traits }), session, token };
 }
 

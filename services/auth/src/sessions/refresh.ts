@@ -32,6 +32,8 @@ export interface RefreshRequest {
   readonly clientId?: string | undefined;
   /** Scopes of the access token, within those of the session. Default: all of them. */
   readonly scope?: string | undefined;
+  /** The key that the client proves to have; the access token is bound to it. */
+  readonly thumbprint?: string | undefined;
 }
 
 /** A concurrent refresh makes one retry necessary; a third attempt is only a bound. */
@@ -117,6 +119,7 @@ async function attemptRefresh(
   const { store, settings } = context;
   const presented = await findPresentedToken(context, request);
   const { token, session, user } = presented;
+  checkKey(session, request);
   const decision = decideRefresh(token, settings, metadata.nowMs);
   const used = { method: 'token_refresh', reason: 'refresh_token_already_used' };
   if (decision.action === 'refuse') {
@@ -136,7 +139,8 @@ async function attemptRefresh(
   await checkUsable(context, presented, metadata.nowMs);
   await limitRefreshes(context, { session, repeats: decision.action === 'answer' }, metadata);
   const client = session.client && { ...session.client, scope: request.scope ?? session.client.scope };
-  const claimed = { user, session: { ...session, client }, method: 'token_refresh' };
+  const { thumbprint } = request;
+  const claimed = { user, session: { ...session, client }, method: 'token_refresh', thumbprint };
   const accessToken = await signAccessToken(context, claimed, metadata);
   const applied = await applyDecision(context, { decision, presented }, metadata);
   if (applied === undefined) return undefined;
@@ -145,6 +149,19 @@ async function attemptRefresh(
   if (refresh.causes.length > 0 && !refresh.causes.includes('concurrent-refresh'))
     recordRepeatedRefresh(context, user, refresh.causes, metadata);
   return { ...accessToken, refreshToken, sessionId: session.id, user, client, refresh };
+}
+
+/**
+ * Runs before reuse is detected: without the key, a stolen token must not even end the session.
+ *
+ * @throws AppError `refresh_token_not_found`
+ * @see RFC 9449 §5 https://www.rfc-editor.org/rfc/rfc9449#section-5
+ */
+function checkKey({ client }: Session, { thumbprint }: RefreshRequest): void {
+  const bound = client?.thumbprint ?? undefined;
+  if (bound === undefined || bound === thumbprint) return;
+  const message = 'The refresh token is bound to a key, of which the request has no DPoP proof';
+  throw errors.refresh_token_not_found({ message });
 }
 
 /** Records the second use of a token whose first response was lost, or whose copy was stolen. */

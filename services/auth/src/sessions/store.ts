@@ -43,7 +43,8 @@ export const sessionColumns = raw(`
   (select json_build_object('id', r.s ->> 'oauth_client_id',
       'identifier', coalesce(c.document_url, r.s ->> 'oauth_client_id'), 'tokenType', coalesce(c.metadata ->> 'access_token_typ', 'JWT'),
       'scope', coalesce(r.s ->> 'scopes', ''),
-      'resource', (select resource from session_resources where session_id = s.id))
+      'resource', (select resource from session_resources where session_id = s.id),
+      'thumbprint', (select thumbprint from session_keys where session_id = s.id))
     from (select to_jsonb(s) as s) r
       left join oauth_client_settings c on c.client_id = (r.s ->> 'oauth_client_id')::uuid
     where r.s ->> 'oauth_client_id' is not null) as session_client,
@@ -100,7 +101,7 @@ const p = {
   ...parameters(uuid.orNull, 'sessionId'),
   ...parameters(text, 'aal', 'method', 'userAgent', 'ip', 'refreshToken', 'tag', 'scopes'),
   ...parameters(timestamptz, 'at'),
-  ...parameters(text.orNull, 'hmacKey', 'resource'),
+  ...parameters(text.orNull, 'hmacKey', 'resource', 'thumbprint'),
   ...parameters(text.list, 'tags'),
 };
 
@@ -132,6 +133,9 @@ const startForClient = startWith(
   fragment`, new_resource as (
     insert into session_resources (session_id, resource)
     select ${p.id}, ${p.resource} where ${p.resource}::text is not null
+  ), new_key as (
+    insert into session_keys (session_id, thumbprint)
+    select ${p.id}, ${p.thumbprint} where ${p.thumbprint}::text is not null
   )`,
 );
 
@@ -229,6 +233,7 @@ export class SessionStore {
         clientId: client.id,
         scopes: client.scope,
         resource: client.resource,
+        thumbprint: client.thumbprint,
       });
   }
 
@@ -301,6 +306,8 @@ export interface SessionClient {
   readonly resource: string | null;
   /** The header `typ` of its access tokens. */
   readonly tokenType: 'at+jwt' | 'JWT';
+  /** The key that its refresh tokens are bound to, by its thumbprint; null for none. */
+  readonly thumbprint: string | null;
 }
 
 export interface Session {

@@ -23,7 +23,7 @@ const ownTables = [
   'oauth_client_settings',
   'api_keys',
   ...['organization_domains', 'organization_invitations', 'organization_members', 'organizations'],
-  ...['rate_limits', 'session_organizations', 'session_resources'],
+  ...['rate_limits', 'session_keys', 'session_organizations', 'session_resources', 'dpop_proofs'],
   ...['session_authentications', 'oidc_authorizations', 'oauth_consent_resources'],
   ...['oauth_device_codes', 'oauth_pushed_requests', 'browser_sessions'],
   'tollgate_events',

@@ -4,6 +4,7 @@ import type { Context } from '../../src/app/context.ts';
 import { Store } from '../../src/app/store.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { connect } from '../../src/db/connection.ts';
+import { DpopProofs } from '../../src/dpop/proofs.ts';
 import { HookCaller } from '../../src/hooks/caller.ts';
 import { TokenCache } from '../../src/keys/jwt.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
@@ -96,6 +97,7 @@ export async function countingServices(
     random: systemRandomness,
     passwords: new CountedHasher({ concurrency: 1 }),
     leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),
+    dpop: new DpopProofs({ store, settings, nowMs: Date.now }),
     limiter: new Limiter({ store, settings, logger, metrics, nowMs: Date.now }),
     adminKeyLimit: new AdminKeyLimit({ settings, metrics, nowMs: Date.now }),
     mailer: {

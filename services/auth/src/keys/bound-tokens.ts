@@ -1,0 +1,20 @@
+import type { JwtClaims } from './jwt.ts';
+
+/**
+ * The claims of an access token that is bound to a key, by its SHA-256 thumbprint. None for
+ * undefined.
+ *
+ * @see RFC 9449 §6.1 https://www.rfc-editor.org/rfc/rfc9449#section-6.1
+ */
+export function keyClaims(thumbprint: string | undefined) {
+  return thumbprint === undefined ? {} : { cnf: { jkt: thumbprint } };
+}
+
+/**
+ * The thumbprint of the key that an access token is bound to. Undefined for bearer tokens. A value
+ * that is no text is no key's, so that the token cannot be used.
+ */
+export function keyOfToken({ cnf }: JwtClaims): string | undefined {
+  if (typeof cnf !== 'object' || cnf === null || !('jkt' in cnf)) return undefined;
+  return String(cnf.jkt);
+}
