@@ -62,10 +62,13 @@ export const errors = defineErrors({
   method_not_upper_case: define(400, g.invalidArgument, 'The request method has lower-case letters'),
   not_http: define(403, g.permissionDenied, 'Only HTTP requests can be authorized'),
   sign_in_required: define(302, g.unauthenticated, 'The browser has to sign in first'),
+  signed_in: define(302, g.unauthenticated, 'The browser has signed in'),
+  signed_out: define(303, g.unauthenticated, 'The browser has signed out'),
+  sign_out_page: define(200, g.permissionDenied, 'The browser shows the page for the sign-out'),
   sign_in_failed: define(
     400,
     g.invalidArgument,
-    'The sign-in has expired, was used before, or began in another browser. Open the page again',
+    'The sign-in has expired, was used before, or began in another browser',
   ),
   cross_site_request: define(
     403,

@@ -1,10 +1,10 @@
 import type { AccessSpec, PolicySpec } from '../definition/spec.ts';
 import type { Access } from './access.ts';
 
-/** Headers that tell navigations from other requests, and requests of other sites from own ones. */
+/** Headers that tell navigations from other requests, and other sites from own ones. */
 export const browserHeaders: readonly string[] = [
-  ...['cookie', 'accept', 'origin', 'upgrade'],
-  ...['sec-fetch-site', 'sec-fetch-mode'],
+  ...['cookie', 'accept', 'accept-language', 'user-agent'],
+  ...['origin', 'upgrade', 'sec-fetch-site', 'sec-fetch-mode'],
 ];
 
 export function hasBrowser(access: Access): boolean {

@@ -13,6 +13,7 @@ import {
   raw,
   statement,
 } from '../db/statement.ts';
+import type { Use } from '../db/usage.ts';
 import { type ApiKey, keyRow } from './api-key.ts';
 
 /** The bounds of `SVC_API_KEYS_PER_USER` and `…_PER_ORGANIZATION`, twice because of rotations. */
@@ -86,17 +87,12 @@ const rotate = statement({})`
   ), audit as (${auditInsert('created')})
   select id from created`;
 
-interface KeyUse {
-  readonly keyId: string;
-  readonly at: Date;
-}
-
 // Other replicas may have recorded a use meanwhile. They lock the same rows, in an order that the
 // plan determines: rows are skipped whose lock another transaction has.
 const recordUse = statement({})`
   with used as (
-    select k.id, i.at from api_keys k join ${batchedInput<KeyUse>({
-      id: column(uuid, ({ keyId }) => keyId),
+    select k.id, i.at from api_keys k join ${batchedInput<Use>({
+      id: column(uuid, ({ id }) => id),
       at: column(timestamptz, (use) => use.at),
     })} on k.id = i.id
     where k.last_used_at is null or k.last_used_at <= i.at - interval '1 minute'
@@ -211,7 +207,7 @@ export class ApiKeyStore {
   }
 
   /** Sets the last use of keys, unless it is less than a minute newer than the stored one. */
-  async recordUse(uses: readonly KeyUse[]): Promise<void> {
+  async recordUse(uses: readonly Use[]): Promise<void> {
     await recordUse.run(this.#sql, { items: uses });
   }
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { digestKey } from '../api-keys/key-format.ts';
-import { usePrecisionMs } from '../api-keys/key-usage.ts';
 import type { Settings } from '../config/settings.ts';
+import { usePrecisionMs } from '../db/usage.ts';
 import { errors } from '../errors.ts';
 import { findKeyProblem, isKeyToken, keyStarts, mayExist, readKeyHeaders } from '../ext-authz/key-caller.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
@@ -40,9 +40,7 @@ export async function findAdminKey(
   if (problem === 'user_not_found') throw errors.invalid_api_key();
   if (problem !== undefined) throw errors[problem]();
   if (now - (key.last_used_at?.getTime() ?? 0) > usePrecisionMs)
-    background.run('use of an API key', () =>
-      store.apiKeys.recordUse([{ keyId: key.id, at: new Date(now) }]),
-    );
+    background.run('use of an API key', () => store.apiKeys.recordUse([{ id: key.id, at: new Date(now) }]));
   return {
     actor: {
       kind: 'api_key',

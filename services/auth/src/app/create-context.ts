@@ -87,7 +87,7 @@ function createCaches(store: Store, settings: Settings, nowMs: () => number) {
     /** Undefined: browsers cannot sign in. */
     browserSessions:
       checksState && settings.pagesEnabled
-        ? new BrowserSessionCache({ store: store.browserSessions, ...options })
+        ? new BrowserSessionCache({ store: store.browserSessions, tags: settings.sessionTags, ...options })
         : undefined,
   };
   const invalidate = (changed: ChangedIds): void => {

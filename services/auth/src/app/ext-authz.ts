@@ -7,8 +7,8 @@ import { TlsMetrics } from '@tollgate/kit/metrics';
 import { scheduleByTimer } from '@tollgate/kit/time';
 import { buildExplainServer } from '../admin/explain-server.ts';
 import type { ApiKeyCache } from '../api-keys/key-cache.ts';
-import { KeyUsage } from '../api-keys/key-usage.ts';
 import { settingsSpec } from '../config/settings.ts';
+import { Usage, usePrecisionMs } from '../db/usage.ts';
 import { Browsers } from '../ext-authz/browsers.ts';
 import { noHeaders } from '../ext-authz/codec.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
@@ -92,7 +92,9 @@ export async function createExtAuthz(
   const rules = rulesFile ?? { current: createDefaultRules(defaultAccess) };
   if (rulesFile === undefined) logRuleWarnings(rules.current, { logger, canLimit, hasPolicies, hasClients });
   const usage =
-    caches?.apiKeys && new KeyUsage({ store: context.store.apiKeys, schedule: scheduleByTimer, logger });
+    caches?.apiKeys &&
+    new Usage('API keys', { store: context.store.apiKeys, schedule: scheduleByTimer, logger });
+  const browserUsage = caches?.browserSessions && createBrowserUsage(context);
   const rateLimiter = canLimit
     ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
     : undefined;
@@ -117,6 +119,7 @@ export async function createExtAuthz(
     clients: caches?.clients,
     apiKeys: usage && createKeyContext(context, { cache: caches?.apiKeys, usage, registry }),
     browserSessions: caches?.browserSessions,
+    browserUsage,
     browsers: caches?.browserSessions && new Browsers(context),
     tracing: tracing.enabled ? tracing : undefined,
     nowMs,
@@ -149,6 +152,7 @@ export async function createExtAuthz(
     components: [
       ...(listener ? [listener] : []),
       ...(usage ? [usage] : []),
+      ...(browserUsage ? [browserUsage] : []),
       { name: 'route rules', stop: () => rulesFile?.close() },
       { name: 'access policies', start: () => policies?.start(), stop: () => policies?.close() },
       issuers,
@@ -171,9 +175,20 @@ function createKeyContext(
     cache,
     usage,
     registry,
-  }: { cache: ApiKeyCache | undefined; usage: KeyUsage; registry: Telemetry['registry'] },
+  }: { cache: ApiKeyCache | undefined; usage: Usage; registry: Telemetry['registry'] },
 ): KeyContext | undefined {
   return cache && { cache, usage, metrics: registry && new KeyMetrics(cache, registry), settings, nowMs };
+}
+
+/** Undefined: sessions do not end by inactivity. */
+function createBrowserUsage({ settings, store, logger }: Context): Usage | undefined {
+  const { sessionInactivityTimeoutMs: timeoutMs } = settings;
+  if (timeoutMs === 0) return undefined;
+  // Several times within the timeout, so that it does not end a session that is in use.
+  const precisionMs = Math.min(usePrecisionMs, timeoutMs / 4);
+  return new Usage('browser sessions', {
+    ...{ store: store.browserSessions, schedule: scheduleByTimer, precisionMs, logger },
+  });
 }
 
 /** Other issuers, without any until the routes file names them. */

@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Randomness } from '../keys/secrets.ts';
 import { isSignature, sign } from './key.ts';
 
-type CookieSettings = Pick<Settings, 'apiExternalUrl' | 'jwtSecret'>;
+type CookieSettings = Pick<Settings, 'apiExternalUrl' | 'jwtSecret' | 'extAuthzCookieDomain'>;
 
 /** Cookies of an application's host, by what they are for. */
 type CookieKind = 'access' | 'sign-in';
@@ -25,22 +25,42 @@ function cookieName(kind: CookieKind, settings: CookieSettings): string {
   return `${isSecure(settings) ? '__Host-' : ''}${ownName}${kind}`;
 }
 
-/** A value of `Set-Cookie`. */
-function setCookie(
-  kind: CookieKind,
-  value: string,
-  { settings, maxAgeSeconds }: { readonly settings: CookieSettings; readonly maxAgeSeconds?: number },
-): string {
-  const age = maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`;
-  const secure = isSecure(settings) ? '; Secure' : '';
-  return `${cookieName(kind, settings)}=${value}${age}; Path=/; HttpOnly; SameSite=Lax${secure}`;
+/** A cookie of all hosts of a domain, which any of them can set. */
+const domainCookie = `__Secure-${ownName}access`;
+
+interface CookieOptions {
+  readonly settings: Pick<Settings, 'apiExternalUrl'>;
+  readonly maxAgeSeconds?: number;
+  readonly domain?: string | undefined;
 }
 
-function readCookie(header: string, kind: CookieKind, settings: CookieSettings): string | undefined {
+/** A value of `Set-Cookie`. */
+function setCookie(name: string, value: string, { settings, maxAgeSeconds, domain }: CookieOptions): string {
+  const age = maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`;
+  const secure = isSecure(settings) ? '; Secure' : '';
+  const scope = domain === undefined ? '' : `; Domain=${domain}`;
+  return `${name}=${value}${age}; Path=/; HttpOnly; SameSite=Lax${secure}${scope}`;
+}
+
+function readCookie(header: string, name: string): string | undefined {
   if (!header.includes(ownName)) return undefined;
-  const start = `${cookieName(kind, settings)}=`;
+  const start = `${name}=`;
   const pair = header.split(/[;,]/).find((part) => part.trimStart().startsWith(start));
   return pair?.trim().slice(start.length);
+}
+
+/** The domain whose hosts share a cookie, if a host is one of them. */
+function sharedDomain(host: string, { extAuthzCookieDomain: domain }: CookieSettings): string | undefined {
+  return domain !== '' && (host === domain || host.endsWith(`.${domain}`)) ? domain : undefined;
+}
+
+/**
+ * Whether a cookie of a host, or of a domain that begins with a dot, is for another host.
+ *
+ * @param host in the form of `normalizeHost`
+ */
+export function isCookieOf(scope: string, host: string): boolean {
+  return scope === host || (scope.startsWith('.') && `.${host}`.endsWith(scope));
 }
 
 /** A `Cookie` header without the cookies of this server. Undefined if it has none of them. */
@@ -50,24 +70,42 @@ export function withoutOwnCookies(header: string): string | undefined {
   return others === header ? undefined : others.replace(/^[;,\s]+/, '');
 }
 
-/** A new value of the cookie that identifies a user, and what sets and removes it. */
-export function createAccessCookie(random: Randomness, settings: CookieSettings) {
+/**
+ * A new value of the cookie that identifies a user, and what sets it.
+ *
+ * @param host in the form of `normalizeHost`
+ */
+export function createAccessCookie(random: Randomness, host: string, settings: CookieSettings) {
   const secret = random.bytes(secretBytes).toString('base64url');
   // The signature saves the database from reads of made-up values.
   const value = `${secret}.${sign('access', secret, settings)}`;
-  return { digest: digestOf(value), header: setCookie('access', value, { settings }) };
+  const domain = sharedDomain(host, settings);
+  const name = domain === undefined ? cookieName('access', settings) : domainCookie;
+  return {
+    digest: digestOf(value),
+    scope: domain === undefined ? host : `.${domain}`,
+    header: setCookie(name, value, { settings, domain }),
+  };
+}
+
+/** Removes the cookie that identifies a user at a host. */
+export function removeAccessCookie(host: string, settings: CookieSettings): string {
+  const domain = sharedDomain(host, settings);
+  const name = domain === undefined ? cookieName('access', settings) : domainCookie;
+  return setCookie(name, '', { settings, domain, maxAgeSeconds: 0 });
 }
 
 /** The cookie that identifies a user; undefined without one that this server has written. */
 export function readAccessCookie(header: string, settings: CookieSettings): string | undefined {
-  const value = readCookie(header, 'access', settings);
+  const own = readCookie(header, cookieName('access', settings));
+  const value = own ?? (settings.extAuthzCookieDomain === '' ? undefined : readCookie(header, domainCookie));
   const [, secret = '', signature = ''] = accessForm.exec(value ?? '') ?? [];
   return secret !== '' && isSignature(signature, sign('access', secret, settings)) ? value : undefined;
 }
 
 /** The secret of a browser that signs in. Tabs share it. */
 export function readSignInSecret(header: string, settings: CookieSettings): string | undefined {
-  const value = readCookie(header, 'sign-in', settings);
+  const value = readCookie(header, cookieName('sign-in', settings));
   return value !== undefined && secretForm.test(value) ? value : undefined;
 }
 
@@ -76,7 +114,7 @@ export function createSignInSecret(random: Randomness): string {
 }
 
 export function setSignInCookie(secret: string, lifeMs: number, settings: CookieSettings): string {
-  return setCookie('sign-in', secret, { settings, maxAgeSeconds: lifeMs / 1000 });
+  return setCookie(cookieName('sign-in', settings), secret, { settings, maxAgeSeconds: lifeMs / 1000 });
 }
 
 /** The form in which secrets of browsers, codes and cookies are stored and compared. */

@@ -121,6 +121,16 @@ export const extAuthzSettings = {
     default: true,
     doc: 'Check the state of user and session. `false`: access tokens are trusted until they expire.',
   }),
+  extAuthzCookieDomain: text({
+    ...svc('EXT_AUTHZ_COOKIE_DOMAIN'),
+    group,
+    default: '',
+    matches: {
+      pattern: /^$|^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)+$/,
+      form: 'a domain in lower case such as example.com, without a dot before it',
+    },
+    doc: 'Hosts of this domain share the cookie of a browser that has signed in at one of them. Each of these hosts can read and set it, also those without a gateway. Empty: each host has a cookie of its own.',
+  }),
   extAuthzRateLimitAddress: text({
     ...svc('EXT_AUTHZ_RATE_LIMIT_ADDRESS'),
     group,

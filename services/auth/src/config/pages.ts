@@ -50,6 +50,7 @@ interface PageSettings {
   readonly apiExternalUrl: string;
   readonly captchaEnabled: boolean;
   readonly pagesCaptchaSiteKey: string;
+  readonly extAuthzCookieDomain: string;
 }
 
 interface Names {
@@ -72,4 +73,16 @@ function siteKey(s: PageSettings, { variableName }: Names): SettingProblem | und
   return { variable: variableName('pagesCaptchaSiteKey'), expected };
 }
 
-export const pageChecks = [secureUrl, siteKey];
+/** Browsers accept the cookie with https only, and only pages create sessions of browsers. */
+function cookieDomain(s: PageSettings, { variableName }: Names): SettingProblem | undefined {
+  if (s.extAuthzCookieDomain === '') return undefined;
+  const because = `because ${variableName('extAuthzCookieDomain')} is set`;
+  if (!s.pagesEnabled) return { variable: variableName('pagesEnabled'), expected: `true, ${because}` };
+  if (s.apiExternalUrl.startsWith('https:')) return undefined;
+  return {
+    ...{ variable: variableName('apiExternalUrl'), value: s.apiExternalUrl },
+    expected: `a URL with https, ${because}`,
+  };
+}
+
+export const pageChecks = [secureUrl, siteKey, cookieDomain];

@@ -5,51 +5,64 @@ import {
   createAccessCookie,
   createSignInSecret,
   digestOf,
+  isCookieOf,
+  readAccessCookie,
   readSignInSecret,
+  removeAccessCookie,
   setSignInCookie,
   withoutOwnCookies,
 } from '../browser-sessions/cookies.ts';
 import { callbackPath } from '../browser-sessions/issue.ts';
 import { openReturnAddress, sealReturnAddress, signInLifeMs } from '../browser-sessions/return-address.ts';
 import type { BrowserSessionStore } from '../browser-sessions/store.ts';
-import type { Settings } from '../config/settings.ts';
-import type { BaseContext } from '../context.ts';
 import { pageUrl } from '../http/page-url.ts';
-import { requestOrigin } from './browser-request.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { renderFailedSignIn, renderSignOut } from '../pages/application-pages.ts';
+import type { SessionsContext } from '../sessions/issue.ts';
+import { signOut } from '../sessions/sessions.ts';
+import { mayBeCrossSite, requestOrigin } from './browser-request.ts';
+import { ClientAddresses, unknownAddress } from './client-address.ts';
 import type { AuthzRequest } from './decision.ts';
-import { type AuthzDenied, signInFailed, signInRequired } from './denials.ts';
+import { type AuthzDenied, forbidden, redirectBrowser, showPage, signedOut } from './denials.ts';
 import type { HeaderChanges } from './identity-headers.ts';
 
-export type BrowsersContext = Pick<BaseContext, 'random' | 'logger' | 'nowMs'> & {
-  readonly settings: Settings;
-  readonly store: { readonly browserSessions: Pick<BrowserSessionStore, 'exchange'> };
+export type BrowsersContext = SessionsContext & {
+  readonly store: { readonly browserSessions: Pick<BrowserSessionStore, 'exchange' | 'findMany'> };
 };
 
 /** Paths of an application's host that this server answers itself. */
 const ownPaths = '/.tollgate/';
+const signOutPath = `${ownPaths}sign-out`;
 
 /** A longer URL would not fit into the links of mails and identity providers. */
 const maxUrlChars = 1_000;
 
-/** Signs browsers in at hosts of applications. */
+/** Signs browsers in and out at hosts of applications. */
 export class Browsers {
   readonly #context: BrowsersContext;
+  readonly #addresses: ClientAddresses;
   readonly #refusals: FailureLog;
 
   constructor(context: BrowsersContext) {
     this.#context = context;
+    this.#addresses = new ClientAddresses(context.settings.trustedProxies);
     this.#refusals = new FailureLog({
       ...{ logger: context.logger, level: 'warn', message: 'browser cannot be sent to the sign-in page' },
     });
   }
 
   /** Answers a request for a path of this server. Undefined for other requests. */
-  answer(request: AuthzRequest): Promise<AuthzDenied> | undefined {
+  answer(request: AuthzRequest): AuthzDenied | Promise<AuthzDenied> | undefined {
     if (!request.path.startsWith(ownPaths)) return undefined;
+    const { method, headers } = request;
+    const { settings } = this.#context;
     const [path, query = ''] = request.path.split('?', 2);
-    return path === callbackPath && request.method === 'GET'
-      ? this.#finish(request, new URLSearchParams(query))
-      : undefined;
+    if (path === callbackPath && method === 'GET') return this.#finish(request, new URLSearchParams(query));
+    if (path !== signOutPath) return undefined;
+    if (method === 'GET')
+      return showPage(200, 'sign_out_page', renderSignOut(signOutPath, headers, settings));
+    if (method !== 'POST') return undefined;
+    return mayBeCrossSite(request, settings) ? forbidden('cross_site_request') : this.#signOut(request);
   }
 
   /** Sends a browser to the sign-in page. Undefined if it could not return. */
@@ -65,24 +78,60 @@ export class Browsers {
     const address = { url: returnUrl(origin, request.path), binding: digestOf(secret) };
     const sealed = sealReturnAddress(address, { settings, nowMs: nowMs() });
     const location = `${pageUrl(settings, 'return')}?return_to=${sealed}`;
-    return signInRequired(location, setSignInCookie(secret, signInLifeMs, settings));
+    return redirectBrowser(location, setSignInCookie(secret, signInLifeMs, settings));
   }
 
   /** Exchanges the code of the sign-in page for a cookie. */
   async #finish(request: AuthzRequest, query: URLSearchParams): Promise<AuthzDenied> {
     const { settings, store, random, nowMs } = this.#context;
+    const { headers } = request;
     const now = nowMs();
     const host = normalizeHost(request.host);
     const address = openReturnAddress(query.get('return_to') ?? '', { settings, nowMs: now });
-    if (address === undefined || normalizeHost(new URL(address.url).host) !== host) return signInFailed('/');
-    const secret = readSignInSecret(request.headers.cookie ?? '', settings) ?? '';
-    const cookie = createAccessCookie(random, settings);
+    const isHere = address !== undefined && normalizeHost(new URL(address.url).host) === host;
+    const secret = readSignInSecret(headers.cookie ?? '', settings);
+    const cookie = createAccessCookie(random, host, settings);
     const isValid = await store.browserSessions.exchange({
-      ...{ code: digestOf(query.get('code') ?? ''), cookie: cookie.digest },
-      ...{ host, binding: digestOf(secret), at: new Date(now) },
+      ...{ code: digestOf(query.get('code') ?? ''), cookie: cookie.digest, scope: cookie.scope },
+      // Without a secret, or at another host, the code is spent.
+      ...{ host: isHere ? host : '', binding: secret === undefined ? '' : digestOf(secret) },
+      at: new Date(now),
     });
-    const { url } = address;
-    return isValid ? signInRequired(url, cookie.header) : signInFailed(url);
+    if (isHere && isValid) return redirectBrowser(address.url, cookie.header, 'signed_in');
+    const url = isHere ? address.url : '/';
+    return showPage(400, 'sign_in_failed', renderFailedSignIn(url, headers, settings));
+  }
+
+  /** Ends the session of a browser, at all applications and at the pages. */
+  async #signOut(request: AuthzRequest): Promise<AuthzDenied> {
+    const { store, settings } = this.#context;
+    const host = normalizeHost(request.host);
+    const cookie = readAccessCookie(request.headers.cookie ?? '', settings);
+    const [state] =
+      cookie === undefined
+        ? []
+        : await store.browserSessions.findMany([digestOf(cookie)], settings.sessionTags);
+    if (state !== undefined && isCookieOf(state.host, host)) {
+      const { userId, sessionId } = state;
+      const found = await store.sessions.findWithUser(userId, sessionId);
+      if (found?.session !== undefined)
+        await signOut(
+          this.#context,
+          { user: found.user, sessionId, scope: 'local' },
+          this.#metadata(request),
+        );
+    }
+    return signedOut('/', removeAccessCookie(host, settings));
+  }
+
+  #metadata(request: AuthzRequest): RequestMetadata {
+    const address = this.#addresses.findAddress(request);
+    return {
+      nowMs: this.#context.nowMs(),
+      clientAddress: address === unknownAddress ? '' : address,
+      userAgent: request.headers['user-agent'] ?? '',
+      requestId: this.#context.random.uuid(),
+    };
   }
 }
 

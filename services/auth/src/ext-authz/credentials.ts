@@ -1,9 +1,11 @@
 import { normalizeHost } from '@tollgate/policies/match/hosts';
+import { isCookieOf } from '../browser-sessions/cookies.ts';
 import type { BrowserSessionState } from '../browser-sessions/store.ts';
+import type { Settings } from '../config/settings.ts';
+import { isLowAssurance } from '../sessions/expiry.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import type { AuthzDenied } from './denials.ts';
 import type { Caller, Token } from './identity.ts';
-import type { Credentials } from './key-identifier.ts';
 
 type Bearer = { readonly token: string } | { readonly reason: string };
 
@@ -24,22 +26,28 @@ export function parseBearer(values: readonly string[]): Bearer | undefined {
   return { token };
 }
 
-/** Undefined without a session, and for that of another host. */
-export function toSessionToken(
+type EndSettings = Pick<Settings, 'sessionAllowLowAalMs' | 'sessionSinglePerUser'>;
+
+/** Why a cookie is not accepted for a host. Undefined: it may be. */
+export function findSessionEnd(
   state: BrowserSessionState | undefined,
-  { host }: Credentials,
+  host: string,
+  { settings, nowMs }: { readonly settings: EndSettings; readonly nowMs: number },
+): 'session_not_found' | 'session_expired' | undefined {
+  if (state === undefined || !isCookieOf(state.host, normalizeHost(host))) return 'session_not_found';
+  const user = { factors: state.hasFactor ? [{ status: 'verified' }] : [] };
+  const isLow = isLowAssurance(state, user, { limitMs: settings.sessionAllowLowAalMs, nowMs });
+  return isLow || (settings.sessionSinglePerUser && state.hasNewer) ? 'session_expired' : undefined;
+}
+
+export function toSessionToken(
+  { userId, sessionId, orgId, claims }: BrowserSessionState,
   mapping: ClaimMapping,
-): Token | undefined {
-  if (state === undefined || state.host !== normalizeHost(host)) return undefined;
-  const { userId, sessionId, orgId, claims } = state;
+): Token {
   return { userId, sessionId, clientId: undefined, orgId, claims, mapping };
 }
 
+/** The answer to a browser that may get a session at the sign-in page. */
 export function signInFirst(denial: AuthzDenied): Caller {
   return { ok: false, denial, canSignIn: true };
-}
-
-/** A user who was banned cannot sign in. */
-export function signInAgain(caller: Caller): Caller {
-  return caller.ok || caller.denial.httpStatus !== 401 ? caller : signInFirst(caller.denial);
 }

@@ -98,7 +98,8 @@ export class Authorizer {
       if (policies !== undefined && policies.current === undefined) return unavailable();
       const browsers = policies?.current?.hasBrowser === true ? this.#context.browsers : undefined;
       const answer = browsers?.answer(request);
-      if (answer !== undefined) return answer.catch((error) => fail(error, logger));
+      if (answer !== undefined)
+        return answer instanceof Promise ? answer.catch((error) => fail(error, logger)) : answer;
       const match = matchRequest(rules, request, policies?.current);
       if (!match.ok) return this.#refuse(match, request);
       const { matched } = match;

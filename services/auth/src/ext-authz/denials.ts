@@ -8,10 +8,10 @@ import type { RateLimitResult } from './rate-limiter.ts';
 export interface AuthzDenied {
   readonly allowed: false;
   /**
-   * 302 to another page, 400 ambiguous path, 401 no valid token, 403 not permitted, 429 over limit,
-   * 503 unavailable.
+   * 200 a page of this server, 302 and 303 to another page, 400 ambiguous path, 401 no valid token,
+   * 403 not permitted, 429 over limit, 503 unavailable.
    */
-  readonly httpStatus: 302 | 400 | 401 | 403 | 429 | 503;
+  readonly httpStatus: 200 | 302 | 303 | 400 | 401 | 403 | 429 | 503;
   readonly errorCode: string;
   readonly message: string;
   /**
@@ -19,6 +19,8 @@ export interface AuthzDenied {
    * 429 and 503, `ratelimit-…` with 429.
    */
   readonly headers: Readonly<Record<string, string>>;
+  /** HTML instead of the JSON. */
+  readonly page?: string;
   /** Set if a limit applied. */
   readonly rateLimit?: RateLimitResult['code'];
   /** Set with `rateLimit`, unless the caller has no identity. */
@@ -84,21 +86,40 @@ export function invalidToken(
   return deny(401, code, message, challenge('invalid_token', message));
 }
 
-/** 302 for a browser that has to go to another page, with a cookie. */
-export function signInRequired(location: string, cookie: string): AuthzDenied {
-  const headers = {
-    location,
-    'set-cookie': cookie,
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-  };
-  return deny(302, 'sign_in_required', errors.sign_in_required.definition.message, headers);
+/** 302 for a browser that goes to another page, with a cookie. */
+export function redirectBrowser(
+  location: string,
+  cookie: string,
+  code: 'sign_in_required' | 'signed_in' = 'sign_in_required',
+): AuthzDenied {
+  return deny(302, code, errors[code].definition.message, redirectHeaders(location, cookie));
 }
 
-/** 400 for a code that is not for this browser, or was used. */
-export function signInFailed(url: string): AuthzDenied {
-  const { message } = errors.sign_in_failed.definition;
-  return deny(400, 'sign_in_failed', `${message}: ${url}`, { 'cache-control': 'no-store' });
+/** 303 for a browser that has signed out. */
+export function signedOut(location: string, cookie: string): AuthzDenied {
+  const { message } = errors.signed_out.definition;
+  return deny(303, 'signed_out', message, redirectHeaders(location, cookie));
+}
+
+function redirectHeaders(location: string, cookie: string): AuthzDenied['headers'] {
+  return {
+    ...{ location, 'set-cookie': cookie },
+    ...{ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+  };
+}
+
+interface RenderedPage {
+  readonly headers: AuthzDenied['headers'];
+  readonly body: string;
+}
+
+/** A page of this server at the host of an application. */
+export function showPage(
+  httpStatus: 200 | 400,
+  code: 'sign_out_page' | 'sign_in_failed',
+  { headers, body }: RenderedPage,
+): AuthzDenied {
+  return { ...deny(httpStatus, code, errors[code].definition.message, headers), page: body };
 }
 
 /** @see RFC 9470 §3 https://www.rfc-editor.org/rfc/rfc9470#section-3 */
@@ -156,8 +177,8 @@ function deny(
 }
 
 /** The body of a denial, in the format of the API's errors. */
-export function denialBody({ errorCode, message }: AuthzDenied, httpStatus: number): string {
-  return JSON.stringify({ code: httpStatus, error_code: errorCode, msg: message });
+export function denialBody({ errorCode, message, page }: AuthzDenied, httpStatus: number): string {
+  return page ?? JSON.stringify({ code: httpStatus, error_code: errorCode, msg: message });
 }
 
 export function denialHeaders({ headers }: AuthzDenied): Readonly<Record<string, string>> {

@@ -79,6 +79,7 @@ function identifyBearer(
     ...context,
     apiKeys: undefined,
     browserSessions: undefined,
+    browserUsage: undefined,
     tracing: undefined,
     identities: {
       find: async (userId, sessionId, orgId) =>

@@ -6,6 +6,7 @@ import { inTime } from '@tollgate/kit/time';
 import { readAccessCookie } from '../browser-sessions/cookies.ts';
 import type { BrowserSessionCache, BrowserSessionState } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Usage } from '../db/usage.ts';
 import { errors } from '../errors.ts';
 import type { Issuers, TokenVerification } from '../issuers/issuers.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
@@ -26,7 +27,7 @@ import {
 import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
-import { parseBearer, signInAgain, signInFirst, toSessionToken } from './credentials.ts';
+import { findSessionEnd, parseBearer, signInFirst, toSessionToken } from './credentials.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './denials.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
@@ -59,6 +60,8 @@ export interface AuthzContext {
   readonly apiKeys: KeyContext | undefined;
   /** Undefined: cookies are not accepted. */
   readonly browserSessions: Pick<BrowserSessionCache, 'recall' | 'find'> | undefined;
+  /** Undefined: sessions do not end by inactivity. */
+  readonly browserUsage: Pick<Usage, 'record'> | undefined;
   /** Undefined if tracing is off. */
   readonly tracing: Pick<Tracing, 'activeSpan'> | undefined;
   /** Unix time in milliseconds. */
@@ -71,12 +74,15 @@ export interface AuthzContext {
     | 'jwtAdminRoles'
     | 'sessionTimeboxMs'
     | 'sessionInactivityTimeoutMs'
+    | 'sessionAllowLowAalMs'
+    | 'sessionSinglePerUser'
     | 'jwtIssuer'
     | 'jwtIssuerRequired'
     | 'jwtAud'
     | 'jwtAudienceRequired'
     | 'jwtAudiences'
     | 'jwtSecret'
+    | 'extAuthzCookieDomain'
     | 'apiExternalUrl'
   >;
 }
@@ -183,14 +189,24 @@ export class CallerIdentifier {
     if (cookie === undefined || browserSessions === undefined) return signInFirst(noToken());
     if (mayBeCrossSite(request, settings)) return { ok: false, denial: forbidden('cross_site_request') };
     const identify = (state: BrowserSessionState | undefined): Caller | Promise<Caller> => {
-      const token = toSessionToken(state, request, mapping);
-      if (token === undefined) return signInFirst(invalidToken('session_not_found'));
-      const caller = this.#identifyUser(token, timeoutMs);
-      return caller instanceof Promise ? caller.then(signInAgain) : signInAgain(caller);
+      const ended = findSessionEnd(state, request.host, { settings, nowMs: this.#context.nowMs() });
+      if (state === undefined || ended !== undefined)
+        return signInFirst(invalidToken(ended ?? 'session_not_found'));
+      const orgId = settings.organizationsEnabled ? state.orgId : undefined;
+      const caller = this.#identifyUser({ ...toSessionToken(state, mapping), orgId }, timeoutMs);
+      return caller instanceof Promise
+        ? caller.then((known) => this.#finishBrowser(state, known))
+        : this.#finishBrowser(state, caller);
     };
     const known = browserSessions.recall(cookie);
     if (known !== undefined) return identify(known === 'unknown' ? undefined : known);
     return this.#awaitState(browserSessions.find(cookie), identify, timeoutMs);
+  }
+
+  #finishBrowser({ id }: BrowserSessionState, caller: Caller): Caller {
+    if (caller.ok) this.#context.browserUsage?.record(id, this.#context.nowMs());
+    // A user who was banned cannot sign in.
+    return caller.ok || caller.denial.httpStatus !== 401 ? caller : signInFirst(caller.denial);
   }
 
   #identifyClient(token: Token, clientId: string, timeoutMs: number): Caller | Promise<Caller> {

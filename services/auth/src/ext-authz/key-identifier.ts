@@ -1,8 +1,8 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { inTime } from '@tollgate/kit/time';
 import type { ApiKeyCache, ApiKeyState } from '../api-keys/key-cache.ts';
-import { type KeyUsage, usePrecisionMs } from '../api-keys/key-usage.ts';
 import type { Settings } from '../config/settings.ts';
+import { type Usage, usePrecisionMs } from '../db/usage.ts';
 import { errors } from '../errors.ts';
 import type { LimitOverride } from '../limits/limit-override.ts';
 import { WrongKeys } from '../limits/wrong-keys.ts';
@@ -33,7 +33,7 @@ export type Credentials = Pick<
 /** API keys at the gateway. */
 export interface KeyContext {
   readonly cache: Pick<ApiKeyCache, 'recall' | 'has' | 'find'>;
-  readonly usage: Pick<KeyUsage, 'record'>;
+  readonly usage: Pick<Usage, 'record'>;
   /** Undefined if metrics are off. */
   readonly metrics: KeyMetrics | undefined;
   readonly settings: Settings;

@@ -1,4 +1,5 @@
-import { type Html, html } from '@tollgate/kit/html';
+import { hash } from 'node:crypto';
+import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { stylesheet } from './page-style.ts';
@@ -27,6 +28,8 @@ export interface Page {
   readonly imageSources?: readonly string[];
   /** SHA-256 digests in base64 of scripts in the content. */
   readonly scriptHashes?: readonly string[];
+  /** Whether the page is on a host without the style sheet, and has it in itself. Default false. */
+  readonly hasOwnStyle?: boolean;
   /** Says that the content starts with what is wrong. */
   readonly titlePrefix?: string | undefined;
   /** Has sections, and is wider. */
@@ -48,35 +51,44 @@ export function sendPage(reply: FastifyReply, branding: Branding, page: Page): F
   // Pages are for people: scripts of other sites have no use for them.
   for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
     reply.removeHeader(header);
+  const { headers, body } = renderPage(branding, page);
   return reply
     .code(page.status ?? 200)
-    .type('text/html; charset=utf-8')
-    .headers({
-      'cache-control': 'no-store',
-      'content-security-policy': contentSecurityPolicy(branding, page),
-      // Elsewhere not `no-referrer`, with which browsers send `Origin: null` with forms.
-      'referrer-policy': page.hasSecretUrl === true ? 'no-referrer' : 'same-origin',
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-resource-policy': 'same-origin',
-      'permissions-policy': unusedFeatures,
-      'x-content-type-options': 'nosniff',
-      'x-frame-options': 'DENY',
-      ...(branding.apiExternalUrl.startsWith('https:') && {
-        'strict-transport-security': `max-age=${httpsOnlySeconds}`,
-      }),
-    })
-    .send(layout(branding, page).toString());
+    .headers(headers)
+    .send(body);
+}
+
+/** The headers and the content of a page. */
+export function renderPage(branding: Branding, page: Page) {
+  const headers: Record<string, string> = {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'content-security-policy': contentSecurityPolicy(branding, page),
+    // Elsewhere not `no-referrer`, with which browsers send `Origin: null` with forms.
+    'referrer-policy': page.hasSecretUrl === true ? 'no-referrer' : 'same-origin',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': unusedFeatures,
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    ...(branding.apiExternalUrl.startsWith('https:') && {
+      'strict-transport-security': `max-age=${httpsOnlySeconds}`,
+    }),
+  };
+  return { headers, body: layout(branding, page).toString() };
 }
 
 function contentSecurityPolicy(
-  { pagesLogoUrl }: Branding,
-  { formTargets = [], widget = [], imageSources = [], scriptHashes = [] }: Page,
+  { pagesLogoUrl, pagesColor }: Branding,
+  { formTargets = [], widget = [], imageSources = [], scriptHashes = [], hasOwnStyle = false }: Page,
 ): string {
   const images = [...(pagesLogoUrl === '' ? [] : [new URL(pagesLogoUrl).origin]), ...imageSources];
   const scripts = [...widget, ...scriptHashes.map((hash) => `'sha256-${hash}'`)];
   return [
     "default-src 'none'",
-    ["style-src 'self'", ...widget].join(' '),
+    [hasOwnStyle ? `style-src 'sha256-${ownStyle(pagesColor).digest}'` : "style-src 'self'", ...widget].join(
+      ' ',
+    ),
     ...(images.length === 0 ? [] : [['img-src', ...images].join(' ')]),
     ...(scripts.length === 0 ? [] : [['script-src', ...scripts].join(' ')]),
     ...(widget.length === 0
@@ -88,7 +100,15 @@ function contentSecurityPolicy(
   ].join('; ');
 }
 
-function layout(branding: Branding, { language, title, content, titlePrefix, isWide }: Page): Html {
+function ownStyle(color: string) {
+  const { css } = stylesheet(color);
+  return { css, digest: hash('sha256', css, 'base64') };
+}
+
+function layout(
+  branding: Branding,
+  { language, title, content, titlePrefix, isWide, hasOwnStyle = false }: Page,
+): Html {
   const name = branding.pagesName || webHost(branding.siteUrl);
   const logo =
     branding.pagesLogoUrl === ''
@@ -101,7 +121,7 @@ function layout(branding: Branding, { language, title, content, titlePrefix, isW
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${titlePrefix}${title}${name !== '' && ` · ${name}`}</title>
-<link rel="stylesheet" href="${stylePath(branding)}">
+${hasOwnStyle ? html`<style>${trustedHtml(ownStyle(branding.pagesColor).css)}</style>` : html`<link rel="stylesheet" href="${stylePath(branding)}">`}
 </head>
 <body>
 <main${isWide === true && html` class="wide"`}>

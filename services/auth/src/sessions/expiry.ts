@@ -9,14 +9,15 @@ export interface SessionLimits {
 
 /** Why a session has expired; undefined if it has not. */
 export function sessionExpiry(
-  session: Pick<Session, 'createdAt' | 'refreshedAt' | 'notAfter'>,
+  session: Pick<Session, 'createdAt' | 'refreshedAt' | 'usedAt' | 'notAfter'>,
   limits: SessionLimits,
   nowMs: number,
 ): 'timebox' | 'inactivity' | undefined {
-  const { createdAt, refreshedAt = createdAt, notAfter } = session;
+  const { createdAt, refreshedAt = createdAt, usedAt = createdAt, notAfter } = session;
   if (notAfter !== undefined && notAfter.getTime() <= nowMs) return 'timebox';
   if (isElapsed(createdAt, limits.sessionTimeboxMs, nowMs)) return 'timebox';
-  return isElapsed(refreshedAt, limits.sessionInactivityTimeoutMs, nowMs) ? 'inactivity' : undefined;
+  const activeAt = refreshedAt > usedAt ? refreshedAt : usedAt;
+  return isElapsed(activeAt, limits.sessionInactivityTimeoutMs, nowMs) ? 'inactivity' : undefined;
 }
 
 /** Whether a period has passed; 0 means that it never does. */

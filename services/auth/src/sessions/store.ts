@@ -38,7 +38,8 @@ const maxListedSessions = 100;
  */
 export const sessionColumns = raw(`
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
-  s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
+  s.created_at as session_created_at,
+  (select max(used_at) from browser_sessions where session_id = s.id) as session_used_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
   (select json_build_object('id', r.s ->> 'oauth_client_id',
       'identifier', coalesce(c.document_url, r.s ->> 'oauth_client_id'), 'tokenType', coalesce(c.metadata ->> 'access_token_typ', 'JWT'),
@@ -62,6 +63,7 @@ export const sessionRow = {
   session_factor_id: uuid.orNull,
   session_created_at: timestamptz.orNull,
   session_refreshed_at: timestamptz.orNull,
+  session_used_at: timestamptz.orNull,
   session_not_after: timestamptz.orNull,
   session_user_agent: text.orNull,
   session_ip: text.orNull,
@@ -80,6 +82,7 @@ export function toSession(r: RowOf<typeof sessionRow>): Session {
     factorId: r.session_factor_id ?? undefined,
     createdAt: r.session_created_at ?? new Date(0),
     refreshedAt: r.session_refreshed_at ?? undefined,
+    usedAt: r.session_used_at ?? undefined,
     notAfter: r.session_not_after ?? undefined,
     userAgent: r.session_user_agent ?? '',
     ip: r.session_ip ?? '',
@@ -160,13 +163,15 @@ function tagGroup(session: 'mine' | 'other') {
   return fragment`case when ${tag} = any(${p.tags}::text[]) then ${tag} else coalesce((${p.tags}::text[])[1], '') end`;
 }
 
-// Sessions of OAuth clients neither end those of the user nor are ended by them. Ids break the tie
-// between sessions that started in the same instant.
+// Ids break the tie between sessions that started in the same instant.
+/** A condition for `sessions mine` and `sessions other` of the same user and kind. */
+export const isNewer = fragment`(other.created_at, other.id) > (mine.created_at, mine.id)
+    and ${tagGroup('other')} = ${tagGroup('mine')}
+    and to_jsonb(mine) ->> 'oauth_client_id' is null and to_jsonb(other) ->> 'oauth_client_id' is null`;
+
+// Sessions of OAuth clients neither end those of the user nor are ended by them.
 const hasNewer = statement({})`select 1 from sessions mine join sessions other on other.user_id = mine.user_id
-  where mine.id = ${p.sessionId} and (other.created_at, other.id) > (mine.created_at, mine.id)
-    and ${tagGroup('other')} = ${tagGroup('mine')} 
-    and to_jsonb(mine) ->> 'oauth_client_id' is null and to_jsonb(other) ->> 'oauth_client_id' is null
-  limit 1`;
+  where mine.id = ${p.sessionId} and ${isNewer} limit 1`;
 
 // Refresh tokens and `amr` claims are deleted in cascade.
 function endWhere<V>(condition: Fragment<V>) {
@@ -318,6 +323,8 @@ export interface Session {
   readonly createdAt: Date;
   /** Time of the last refresh; absent before the first. */
   readonly refreshedAt: Date | undefined;
+  /** Time of the last request to an application of a browser of the session, to a minute. */
+  readonly usedAt?: Date | undefined;
   readonly notAfter: Date | undefined;
   readonly userAgent: string;
   readonly ip: string;

@@ -2,12 +2,13 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
+import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
-import { signUp } from '../helpers/auth-server.ts';
-import { connectAuthz, summary } from '../helpers/authz-client.ts';
+import { AppBrowser, navigation } from '../helpers/app-browser.ts';
+import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { connectAuthz } from '../helpers/authz-client.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
-import { Browser } from '../helpers/browser.ts';
 import { startPlatform } from '../helpers/policy-platform.ts';
 
 const policy = `apiVersion: policy.tollgate.dev/v1alpha1
@@ -25,79 +26,19 @@ spec:
 
 const apiUrl = 'https://auth.example.com';
 const app = 'https://app.example.com';
-const { server } = await startPlatform(t, policy, { API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' });
+const pages = { API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' };
+const { server, xds, limiter } = await startPlatform(t, policy, pages);
 const user = await signUp(server);
 
-const client = connectAuthz(t, server.extAuthz.grpc);
-const navigation = { accept: 'text/html,*/*', 'sec-fetch-mode': 'navigate' };
+const gateway = { server, client: connectAuthz(t, server.extAuthz.grpc), apiUrl };
 const callback = '/.tollgate/callback';
-const ada = { identifier: 'ada@example.com', password: 'correct horse' };
-
-/** A browser whose requests to applications are checks of a gateway. */
-class AppBrowser {
-  readonly pages: Browser;
-  readonly #cookies = new Map<string, Map<string, string>>();
-
-  /** @param other a browser that has signed in to the pages */
-  constructor(other?: AppBrowser) {
-    this.pages = other?.pages ?? new Browser({ [apiUrl]: server.url });
-  }
-
-  /** The cookies of a host, as a header. */
-  cookie(host: string): string {
-    return Array.from(this.#cookies.get(host) ?? [], (pair) => pair.join('=')).join('; ');
-  }
-
-  /** Takes the cookies of a host from another browser. */
-  steal(host: string, cookie: string): void {
-    this.#cookies.set(
-      host,
-      new Map(cookie.split('; ').map((pair) => pair.split('=', 2) as [string, string])),
-    );
-  }
-
-  async check(url: string, headers: Readonly<Record<string, string>> = navigation, method = 'GET') {
-    const [, host = '', path = '/'] = /^https:\/\/([^/]+)(.*)$/.exec(url) ?? [];
-    const cookie = this.cookie(host);
-    const sent = { ...(cookie !== '' && { cookie }), ...headers };
-    const answer = summary(await client.check({ method, path, host, headers: sent }));
-    const { 'set-cookie': set = '' } = answer.headers ?? {};
-    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
-    const cookies = this.#cookies.get(host) ?? new Map<string, string>();
-    if (name !== '') this.#cookies.set(host, cookies.set(name, value));
-    const { error_code: code } = (answer.body ?? {}) as { readonly error_code?: string }; // the form of denials
-    return { ...answer, outcome: `${answer.httpStatus ?? 200}${code ? ` ${code}` : ''}`, setCookie: set };
-  }
-
-  /** Opens a URL without a session; returns the sign-in page to which it leads. */
-  async begin(url: string): Promise<string> {
-    const { outcome, headers = {} } = await this.check(url);
-    if (outcome !== '302 sign_in_required') throw new Error(`${url}: ${outcome}`);
-    return headers.location ?? '';
-  }
-
-  /** Signs in at the pages, and returns the URL with the code. */
-  async findCode(page: string): Promise<string> {
-    return (await this.pages.visit(page, 'https://app')).href;
-  }
-
-  async signInToPages(): Promise<void> {
-    await this.pages.submit(`${apiUrl}/pages/sign-in`, ada);
-  }
-
-  async signIn(url: string) {
-    await this.signInToPages();
-    return this.check(await this.findCode(await this.begin(url)));
-  }
-}
-
-const visitor = new AppBrowser();
+const visitor = new AppBrowser(gateway);
 await awaitUntil(async () => (await visitor.check(`${app}/`)).httpStatus === 302, { what: 'the policy' });
 
 t.test('a code is exchanged for a cookie of the host, which identifies the user there', async (t) => {
-  const browser = new AppBrowser();
+  const browser = new AppBrowser(gateway);
   const { outcome, headers = {}, setCookie } = await browser.signIn(`${app}/orders/1?page=2&a=%2F`);
-  t.equal(outcome, '302 sign_in_required');
+  t.equal(outcome, '302 signed_in');
   t.match(headers, { location: `${app}/orders/1?page=2&a=%2F`, 'cache-control': 'no-store' });
   t.match(
     setCookie,
@@ -123,17 +64,17 @@ t.test('a code is exchanged for a cookie of the host, which identifies the user 
   t.match(byToken.set, { 'x-auth-user-id': other.userId }, 'a token comes first');
   t.ok(byToken.remove?.includes('cookie'));
 
-  t.equal((await new AppBrowser().check(`${app}/`, {})).outcome, '401 no_authorization');
-  const elsewhere = new AppBrowser();
+  t.equal((await new AppBrowser(gateway).check(`${app}/`, {})).outcome, '401 no_authorization');
+  const elsewhere = new AppBrowser(gateway);
   elsewhere.steal('one.apps.example.com', browser.cookie('app.example.com'));
   const foreign = await elsewhere.check('https://one.apps.example.com/', {});
   t.equal(foreign.outcome, '401 session_not_found', 'the cookie of another host');
 });
 
 t.test('a code is good once, for the browser that asked for it, at its host', async (t) => {
-  const victim = new AppBrowser();
+  const victim = new AppBrowser(gateway);
   await victim.signInToPages();
-  const attacker = new AppBrowser();
+  const attacker = new AppBrowser(gateway);
 
   // The attacker lets the victim sign in for the browser of the attacker.
   const code = await victim.findCode(await attacker.begin(`${app}/`));
@@ -145,14 +86,16 @@ t.test('a code is good once, for the browser that asked for it, at its host', as
   t.equal((await attacker.check(own)).outcome, '400 sign_in_failed');
   t.equal((await victim.check(own)).outcome, '400 sign_in_failed');
 
-  const good = await victim.findCode(await victim.begin(`${app}/`));
+  let good = await victim.findCode(await victim.begin(`${app}/`));
   const moved = good.replace('app.example.com', 'one.apps.example.com');
   victim.steal('one.apps.example.com', victim.cookie('app.example.com'));
   t.equal((await victim.check(moved)).outcome, '400 sign_in_failed', 'another host');
-  t.equal((await victim.check(good)).outcome, '302 sign_in_required');
+  t.equal((await victim.check(good)).outcome, '400 sign_in_failed', 'the code is spent then');
+  good = await victim.findCode(await victim.begin(`${app}/`));
+  t.equal((await victim.check(good)).outcome, '302 signed_in');
   t.equal((await victim.check(good)).outcome, '400 sign_in_failed', 'once');
 
-  const slow = new AppBrowser(victim);
+  const slow = new AppBrowser(gateway, victim);
   const late = await slow.findCode(await slow.begin(`${app}/x`));
   server.clock.advance(61_000);
   t.equal((await slow.check(late)).outcome, '400 sign_in_failed', 'late');
@@ -164,7 +107,7 @@ t.test('a code is good once, for the browser that asked for it, at its host', as
 });
 
 t.test('no address leads to another host', async (t) => {
-  const browser = new AppBrowser();
+  const browser = new AppBrowser(gateway);
   await browser.signInToPages();
   for (const path of [
     '//evil.test/',
@@ -173,7 +116,7 @@ t.test('no address leads to another host', async (t) => {
     '/?next=https://evil.test',
     `/${'a'.repeat(2000)}`,
   ]) {
-    const fresh = new AppBrowser(browser);
+    const fresh = new AppBrowser(gateway, browser);
     const page = await fresh.check(`${app}${path}`);
     if (page.httpStatus === 400) continue;
     const url = await fresh.findCode(page.headers?.location ?? '');
@@ -188,8 +131,8 @@ t.test('no address leads to another host', async (t) => {
     'evil.test%2F.apps.example.com',
     'evil.test\\.apps.example.com',
   ])
-    t.not((await new AppBrowser().check(`https://${host}/`)).httpStatus, 302, host);
-  const page = new URL(await new AppBrowser().begin(`${app}/`));
+    t.not((await new AppBrowser(gateway).check(`https://${host}/`)).httpStatus, 302, host);
+  const page = new URL(await new AppBrowser(gateway).begin(`${app}/`));
   const [payload = '', signature = ''] = page.searchParams.get('return_to')?.split('.') ?? [];
   const [, binding, expiry] = JSON.parse(Buffer.from(payload, 'base64url').toString());
   const forged = Buffer.from(JSON.stringify(['https://evil.test/', binding, expiry])).toString('base64url');
@@ -208,7 +151,7 @@ t.test('no address leads to another host', async (t) => {
 });
 
 t.test('requests that are no navigations get 401, and those of other sites 403', async (t) => {
-  const browser = new AppBrowser();
+  const browser = new AppBrowser(gateway);
   const fetched = { accept: '*/*', 'sec-fetch-mode': 'cors' };
   const html = { accept: 'text/html' };
   const requests: readonly [string, Readonly<Record<string, string>>, string?][] = [
@@ -248,7 +191,7 @@ t.test('requests that are no navigations get 401, and those of other sites 403',
 t.test('the session ends at the gateway with that of the pages', async (t) => {
   const status = async (browser: AppBrowser) => (await browser.check(`${app}/`)).outcome;
   const signedIn = async () => {
-    const browser = new AppBrowser();
+    const browser = new AppBrowser(gateway);
     await browser.signIn(`${app}/`);
     t.equal(await status(browser), '200');
     return browser;
@@ -270,6 +213,96 @@ t.test('the session ends at the gateway with that of the pages', async (t) => {
     body: { ban_duration: 'none' },
   });
   t.equal(await status(third), '200');
+});
+
+t.test('an application signs out by a form, and asks with a link', async (t) => {
+  const browser = new AppBrowser(gateway);
+  await browser.signIn(`${app}/`);
+  const countSignOuts = async () => {
+    const { text } = await server.call('GET', '/admin/audit?query=action:logout', { token: adminToken() });
+    return (JSON.parse(text) as readonly unknown[]).length;
+  };
+  const before = await countSignOuts();
+  const signOut = `${app}/.tollgate/sign-out`;
+  const asked = await browser.check(signOut, { 'accept-language': 'de' });
+  t.equal(asked.outcome, '200 sign_out_page');
+  t.match(asked.body, /<html lang="de">.*<form method="post" action="\/.tollgate\/sign-out">/s);
+  t.match(asked.headers?.['content-security-policy'], "form-action 'self' https://auth.example.com;");
+  for (const headers of [{}, { origin: 'https://evil.test' }, { 'sec-fetch-site': 'same-site' }])
+    t.equal((await browser.check(signOut, headers, 'POST')).outcome, '403 cross_site_request');
+  t.equal((await browser.check(`${app}/`)).outcome, '200', 'still signed in');
+
+  const { outcome, headers, setCookie } = await browser.check(signOut, { origin: app }, 'POST');
+  t.equal(outcome, '303 signed_out');
+  t.match(headers, { location: '/' });
+  t.match(setCookie, '__Host-tollgate-access=; Max-Age=0;');
+  t.equal((await browser.check(`${app}/`)).outcome, '302 sign_in_required');
+  const page = await browser.pages.open(await browser.begin(`${app}/`));
+  t.match(page.headers.get('location'), '/pages/sign-in?return_to=', 'the pages have no session either');
+  t.equal(await countSignOuts(), before + 1, 'the audit log has it');
+  t.equal((await browser.check(signOut, { origin: app }, 'POST')).outcome, '303 signed_out', 'again');
+  t.equal((await browser.check(signOut, { origin: app }, 'DELETE')).outcome, '401 no_authorization');
+});
+
+const platform = { EXT_AUTHZ_POLICY_SERVER: xds.address, EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address };
+
+t.test('hosts of a configured domain share a cookie, and sessions end by inactivity', async (t) => {
+  const shared = await startAuthServer(t, {
+    ...{ ...platform, ...pages, EXT_AUTHZ_COOKIE_DOMAIN: 'example.com' },
+    // Uses are recorded four times within the timeout.
+    ...{ SESSIONS_INACTIVITY_TIMEOUT: '8s', EXT_AUTHZ_MAX_STALENESS: '1s' },
+    SESSIONS_SINGLE_PER_USER: 'true',
+  });
+  const sql = postgres(shared.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  await signUp(shared);
+  const own = { server: shared, client: connectAuthz(t, shared.extAuthz.grpc), apiUrl };
+  const browser = new AppBrowser(own);
+  await awaitUntil(async () => (await browser.check(`${app}/`)).httpStatus === 302, { what: 'the policy' });
+  // The newest session counts.
+  shared.clock.advance(1_000);
+  const { setCookie } = await browser.signIn(`${app}/`);
+  t.match(
+    setCookie,
+    /^__Secure-tollgate-access=[\w.-]+; Path=\/; HttpOnly; SameSite=Lax; Secure; Domain=example\.com$/,
+  );
+  const other = new AppBrowser(own);
+  const host = 'one.apps.example.com';
+  other.steal(host, browser.cookie('app.example.com'));
+  const answer = await other.check(`https://${host}/`);
+  t.equal(answer.outcome, '200', 'another host of the domain');
+  t.ok(answer.remove?.includes('cookie'));
+
+  const outcome = async () => (await browser.check(`${app}/`)).outcome;
+  const lastUse = async () => {
+    const [row] = await sql`select max(used_at) as used_at from auth.browser_sessions`;
+    return new Date(row?.used_at).getTime();
+  };
+  shared.clock.advance(5_000);
+  t.equal(await outcome(), '200');
+  const isRecorded = async () => (await outcome()) === '200' && (await lastUse()) === shared.clock.nowMs();
+  await awaitUntil(isRecorded, { what: 'the recorded use' });
+  shared.clock.advance(5_000);
+  t.equal(await outcome(), '200', 'in use');
+  shared.clock.advance(9_000);
+  t.equal(await outcome(), '302 sign_in_required', 'not in use');
+
+  await browser.signIn(`${app}/`);
+  t.equal(await outcome(), '200');
+  shared.clock.advance(1_000);
+  await new AppBrowser(own).signIn(`${app}/`);
+  shared.clock.advance(1_000);
+  t.equal(await outcome(), '302 sign_in_required', 'replaced by a newer session');
+});
+
+t.test('without hosted pages the policy is rejected, and denies its hosts', async (t) => {
+  const { extAuthz, ...bare } = await startAuthServer(t, platform);
+  const browser = new AppBrowser({ server: bare, client: connectAuthz(t, extAuthz.grpc), apiUrl });
+  await awaitUntil(async () => (await browser.check(`${app}/`)).outcome === '503 policy_invalid', {
+    what: 'the denial',
+  });
+  const message = 'spec.access.browser: Redirect needs SVC_PAGES_ENABLED and SVC_EXT_AUTHZ_SESSION_CHECK';
+  await awaitUntil(() => xds.logs().includes(message), { what: 'the reason at the xDS server' });
 });
 
 const chromiumPath = findChromium();

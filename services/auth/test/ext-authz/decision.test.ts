@@ -98,6 +98,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     clients: undefined,
     apiKeys: undefined,
     browserSessions: undefined,
+    browserUsage: undefined,
     browsers: undefined,
     tracing: undefined,
     nowMs: clock.now,
@@ -115,6 +116,9 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
       jwtAudiences: [],
       apiExternalUrl: 'http://localhost:9999',
       jwtSecret: 'a secret for tests',
+      extAuthzCookieDomain: '',
+      sessionAllowLowAalMs: 0,
+      sessionSinglePerUser: false,
     },
   });
   const ask = (

@@ -116,9 +116,10 @@ export function summary(response: CheckResponse) {
   const { status: httpStatus, headers, body } = httpResponse.value;
   return {
     code,
+    errorCode: status?.message,
     httpStatus: httpStatus?.code,
     headers: named(headers),
-    body: JSON.parse(body) as unknown,
+    body: body.startsWith('<') ? body : (JSON.parse(body) as unknown),
     metadata: dynamicMetadata,
   };
 }

@@ -1,25 +1,25 @@
 import { createLogger } from '@tollgate/kit/logger';
 import t from 'tap';
-import { KeyUsage } from '../../src/api-keys/key-usage.ts';
 import { ApiKeyStore } from '../../src/api-keys/store.ts';
 import { connect } from '../../src/db/connection.ts';
+import { Usage } from '../../src/db/usage.ts';
 import { administerKeys, checkKey, createKeyOf, startKeyServer } from '../helpers/api-keys.ts';
 
 const logger = createLogger({ level: 'fatal', format: 'json' });
 
-function startUsage(recordUse: (uses: readonly { keyId: string; at: Date }[]) => Promise<void>) {
+function startUsage(recordUse: (uses: readonly { id: string; at: Date }[]) => Promise<void>) {
   const scheduled: (() => void)[] = [];
   const schedule = (_delayMs: number, run: () => void) => {
     scheduled.push(run);
     return () => undefined;
   };
-  return { scheduled, usage: new KeyUsage({ store: { recordUse }, schedule, logger }) };
+  return { scheduled, usage: new Usage('API keys', { store: { recordUse }, schedule, logger }) };
 }
 
 t.test('uses are written in batches, and those of a key at most once a minute', async (t) => {
   const written: string[][] = [];
   const { usage, scheduled } = startUsage(async (uses) => {
-    written.push(uses.map(({ keyId, at }) => `${keyId} ${at.getTime()}`));
+    written.push(uses.map(({ id, at }) => `${id} ${at.getTime()}`));
   });
   usage.record('a', 1_000);
   usage.record('a', 2_000);
@@ -49,7 +49,7 @@ t.test('a failed write is repeated with the next use', async (t) => {
   const written: string[] = [];
   const { usage } = startUsage(async (uses) => {
     if (fails) throw new Error('no database');
-    written.push(...uses.map(({ keyId }) => keyId));
+    written.push(...uses.map(({ id }) => id));
   });
   usage.record('a', 1_000);
   await usage.flush();
@@ -67,7 +67,7 @@ t.test('a key that another transaction has locked does not hold up the others', 
   const at = new Date(server.clock.nowMs());
   await sql.begin(async (other) => {
     await other`select from api_keys where id = ${locked.id} for update`;
-    await new ApiKeyStore(sql).recordUse([locked, free].map(({ id: keyId }) => ({ keyId, at })));
+    await new ApiKeyStore(sql).recordUse([locked, free].map(({ id }) => ({ id, at })));
     t.match(await other`select id, last_used_at from api_keys where last_used_at is not null`, [
       { id: free.id, last_used_at: at },
     ]);
