@@ -53,7 +53,10 @@ export async function startChromium(
     ],
     ready: async () => {
       // Written once Chromium listens: port and path.
-      address = (await readFile(join(profile.path, 'DevToolsActivePort'), 'utf8')).trim().split('\n');
+      const lines = (await readFile(join(profile.path, 'DevToolsActivePort'), 'utf8')).trim().split('\n');
+      // It may have been read while it was written.
+      if (lines.length < 2) throw new Error('DevToolsActivePort is not complete');
+      address = lines;
     },
   });
   const connection = await Connection.open(`ws://127.0.0.1:${address[0]}${address[1]}`);
