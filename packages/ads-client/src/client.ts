@@ -4,12 +4,14 @@ import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { TlsValidity } from '@tollgate/kit/tls';
 import { type ChannelTls, type ChannelTlsOptions, plaintextChannel, watchChannelTls } from './channel-tls.ts';
-import { DiscoveryMessages, type DiscoveryNode } from './messages.ts';
+import type { DiscoveryNode, DiscoveryProtocol, ResponseIdentity } from './protocol.ts';
 import { ReconnectBackoff, type ReconnectBackoffOptions } from './reconnect-backoff.ts';
 import { type AdsStreamOptions, type EndedStream, followStream } from './stream.ts';
 import { type ResourceSubscriber, Subscription } from './subscription.ts';
 
-export interface AdsClientOptions {
+export interface AdsClientOptions<Update extends ResponseIdentity> {
+  /** `stateOfTheWorld` or `incremental`. */
+  readonly protocol: DiscoveryProtocol<Update>;
   readonly node: DiscoveryNode;
   readonly stream: AdsStreamOptions;
   /** Undefined for plaintext. */
@@ -35,11 +37,11 @@ export interface AdsClientContext {
 }
 
 /**
- * Receives all resources of one type from a management server: ADS, state of the world. What is in
- * force stays while the server is unreachable.
+ * Receives all resources of one type from a management server over ADS. What is in force stays
+ * while the server is unreachable.
  */
-export class AdsClient {
-  readonly #options: AdsClientOptions;
+export class AdsClient<Update extends ResponseIdentity> {
+  readonly #options: AdsClientOptions<Update>;
   readonly #context: AdsClientContext;
   readonly #logger: Logger;
   readonly #sleep: NonNullable<AdsClientContext['sleep']>;
@@ -49,7 +51,7 @@ export class AdsClient {
   #following: Promise<void> = Promise.resolve();
   #tls: ChannelTls | undefined;
 
-  constructor(options: AdsClientOptions, context: AdsClientContext) {
+  constructor(options: AdsClientOptions<Update>, context: AdsClientContext) {
     this.#options = options;
     this.#context = context;
     this.#logger = context.logger;
@@ -72,7 +74,7 @@ export class AdsClient {
    * @throws Error, naming the file, when the TLS files are invalid.
    */
   async start(
-    subscriber: ResourceSubscriber,
+    subscriber: ResourceSubscriber<Update>,
     { signal }: { readonly signal?: AbortSignal | undefined } = {},
   ): Promise<void> {
     const { waitLogMs = 30_000 } = this.#context;
@@ -105,13 +107,12 @@ export class AdsClient {
     return tls === undefined ? plaintextChannel : await watchChannelTls(tls, { logger, onCertificate });
   }
 
-  async #follow(tls: ChannelTls, subscriber: ResourceSubscriber): Promise<void> {
-    const { stream, node, reportIntervalMs } = this.#options;
+  async #follow(tls: ChannelTls, subscriber: ResourceSubscriber<Update>): Promise<void> {
+    const { protocol, stream, node, reportIntervalMs } = this.#options;
     const { signal } = this.#closing;
-    const messages = new DiscoveryMessages(subscriber.typeName, node);
     const subscription = new Subscription({
       subscriber,
-      messages,
+      messages: protocol.createMessages(subscriber.typeName, node),
       server: stream.serverUrl,
       logger: this.#logger,
       sleep: this.#sleep,
@@ -119,10 +120,10 @@ export class AdsClient {
       onAccepted: () => this.#firstSet.resolve(),
     });
     while (!signal.aborted) {
-      subscription.startStream();
       const ended = await followStream(stream, {
+        path: protocol.path,
         credentials: tls.credentials,
-        subscription: messages.subscription(),
+        subscription: subscription.startStream(),
         onResponse: (response) => subscription.handle(response),
         onDelivered: () => this.#onDelivered(),
         onReportDue: () => subscription.report(),

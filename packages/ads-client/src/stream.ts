@@ -1,5 +1,4 @@
 import { type ChannelCredentials, Client, type ClientDuplexStream, Metadata } from '@grpc/grpc-js';
-import { AggregatedDiscoveryService } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { defaultSilenceTimes, type SilenceTimes, watchSilence } from './silence.ts';
 
 export interface AdsStreamOptions {
@@ -26,13 +25,17 @@ const connectTimeoutMs = 5_000;
 const keepaliveTimeMs = 330_000;
 const keepaliveTimeoutMs = 20_000;
 
-const path = `/${AggregatedDiscoveryService.typeName}/${AggregatedDiscoveryService.method.streamAggregatedResources.name}`;
+/**
+ * Bytes that the server may send ahead. With the 64 KiB of HTTP/2, a first response with 1,000
+ * policies takes 40 round trips, each of which waits for a server that is busy.
+ */
+const flowControlWindowBytes = 1024 * 1024;
 
 const toBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /**
- * One call of StreamAggregatedResources, with its own client: our settings decide when to
- * reconnect, not the library, and new TLS files apply from the next stream on.
+ * One call of a method of ADS, with its own client: our settings decide when to reconnect, not the
+ * library, and new TLS files apply from the next stream on.
  */
 class AdsStream {
   readonly #client: Client;
@@ -43,13 +46,14 @@ class AdsStream {
   /** The reason why we have ended the call. */
   #failure: string | undefined;
 
-  constructor(options: AdsStreamOptions, credentials: ChannelCredentials) {
+  constructor(path: string, options: AdsStreamOptions, credentials: ChannelCredentials) {
     const { serverUrl, headers, maxMessageBytes, silence = defaultSilenceTimes } = options;
     this.#unwatch = watchSilence(path, silence, () =>
       this.#fail('connection lost, the server does not answer a ping'),
     );
     this.#client = new Client(serverUrl, credentials, {
       'grpc.max_receive_message_length': maxMessageBytes,
+      'grpc-node.flow_control_window': flowControlWindowBytes,
       'grpc.keepalive_time_ms': keepaliveTimeMs,
       'grpc.keepalive_timeout_ms': keepaliveTimeoutMs,
       // Otherwise the next client would share the backoff of the library after a failure.
@@ -118,6 +122,8 @@ function toMetadata(headers: Readonly<Record<string, string>>): Metadata {
 }
 
 interface StreamHandlers {
+  /** Path of the method. */
+  readonly path: string;
   /** Called when the stream is opened. */
   readonly credentials: () => ChannelCredentials;
   /** The first request. */
@@ -144,7 +150,7 @@ export interface EndedStream {
 /** Subscribes on a new stream and follows it until it ends. Never rejects. */
 export async function followStream(
   options: AdsStreamOptions,
-  { credentials, subscription, onResponse, onDelivered, signal, ...reports }: StreamHandlers,
+  { path, credentials, subscription, onResponse, onDelivered, signal, ...reports }: StreamHandlers,
 ): Promise<EndedStream> {
   let delivered = false;
   let stream: AdsStream | undefined;
@@ -157,7 +163,7 @@ export async function followStream(
   const reporting = reportIntervalMs === 0 ? undefined : setInterval(() => void report(), reportIntervalMs);
   const getEnd = () => ({ connected: stream?.connected ?? false, delivered });
   try {
-    stream = new AdsStream(options, credentials());
+    stream = new AdsStream(path, options, credentials());
     signal.addEventListener('abort', close, { once: true });
     stream.send(subscription);
     for await (const response of stream.responses()) {

@@ -2,14 +2,14 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
-import type { DiscoveryAnswer, DiscoveryMessages, ResourceSet } from './messages.ts';
+import type { DiscoveryAnswer, DiscoveryMessages, ResponseIdentity } from './protocol.ts';
 
 export type ApplyResult =
   | { readonly ok: true }
   | {
       readonly ok: false;
       readonly problem: string;
-      /** The rest of the set is in force, and reports are about it. */
+      /** The rest of the update is in force, and reports are about it. */
       readonly isInForce?: true;
     };
 
@@ -21,14 +21,20 @@ export interface NodeReport {
 }
 
 /** Applies resources of one type. It works in slices and rejects when `signal` aborts. */
-export interface ResourceSubscriber {
+export interface ResourceSubscriber<Update extends ResponseIdentity> {
   /** Full name of the message that resources are. */
   readonly typeName: string;
   /**
-   * Decodes the set and puts it into force, or says why it is invalid. Parts of a rejected set may
-   * be in force. A new stream starts with the set that is in force already.
+   * Decodes the update and puts it into force, or says why it is invalid. Parts of a rejected one
+   * may be in force. A new stream starts with what is in force already, where the server does not
+   * know its versions.
    */
-  apply(set: ResourceSet, signal: AbortSignal): Promise<ApplyResult>;
+  apply(update: Update, signal: AbortSignal): Promise<ApplyResult>;
+  /**
+   * Versions of the resources in force by name, which an incremental server does not send again;
+   * empty for a resource of which only parts are in force. Default none.
+   */
+  versions?(): ReadonlyMap<string, string>;
   /** Called before each ACK and NACK. */
   onAnswer(accepted: boolean): void;
   /** The server has forgotten what earlier streams have reported. */
@@ -37,9 +43,9 @@ export interface ResourceSubscriber {
   collectReport?(signal: AbortSignal): Promise<NodeReport | undefined>;
 }
 
-interface SubscriptionOptions {
-  readonly subscriber: ResourceSubscriber;
-  readonly messages: DiscoveryMessages;
+interface SubscriptionOptions<Update extends ResponseIdentity> {
+  readonly subscriber: ResourceSubscriber<Update>;
+  readonly messages: DiscoveryMessages<Update>;
   readonly server: string;
   readonly logger: Logger;
   readonly sleep: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
@@ -52,7 +58,7 @@ interface SubscriptionOptions {
 const sliceMs = 5;
 
 /**
- * Delays the reply to a server that resends a rejected version, which would otherwise loop a
+ * Delays the reply to a server that resends what was rejected, which would otherwise loop a
  * thousand times a second.
  */
 const repeatedRejectionDelayMs = 1_000;
@@ -61,21 +67,24 @@ const repeatedRejectionDelayMs = 1_000;
 const maxProblemLength = 4_096;
 
 /** The client's side of the protocol: the active version, across all streams. */
-export class Subscription {
-  readonly #options: SubscriptionOptions;
+export class Subscription<Update extends ResponseIdentity> {
+  readonly #options: SubscriptionOptions<Update>;
   /** Undefined until a first set is accepted. */
   #activeVersion: string | undefined;
-  #rejectedVersion: string | undefined;
-  /** The answer to the last response of the stream, if that set is in force. */
+  #rejectedContent: string | undefined;
+  /** The answer to the last response of the stream, if that is in force. */
   #answer: DiscoveryAnswer | undefined;
 
-  constructor(options: SubscriptionOptions) {
+  constructor(options: SubscriptionOptions<Update>) {
     this.#options = options;
   }
 
-  startStream(): void {
+  /** Returns the first request of the stream. */
+  startStream(): Uint8Array {
+    const { subscriber, messages } = this.#options;
     this.#answer = undefined;
-    this.#options.subscriber.onStream?.();
+    subscriber.onStream?.();
+    return messages.subscription(subscriber.versions?.() ?? new Map());
   }
 
   /**
@@ -86,10 +95,10 @@ export class Subscription {
   async handle(response: Uint8Array): Promise<Uint8Array> {
     const { messages, subscriber, sleep, signal } = this.#options;
     const decoded = await runAbortable(messages.decode(response), signal);
-    const { version, nonce } = decoded.ok ? decoded.set : decoded;
-    if (version === this.#rejectedVersion) await sleep(repeatedRejectionDelayMs, { signal });
-    const result = decoded.ok ? await subscriber.apply(decoded.set, signal) : decoded;
-    return result.ok ? this.#accept(version, nonce) : this.#reject(version, nonce, result);
+    const identity = decoded.ok ? decoded.update : decoded.identity;
+    if (identity.content === this.#rejectedContent) await sleep(repeatedRejectionDelayMs, { signal });
+    const result = decoded.ok ? await subscriber.apply(decoded.update, signal) : decoded;
+    return result.ok ? this.#accept(identity) : this.#reject(identity, result);
   }
 
   /** The request with a report; undefined when there is nothing to report. Never rejects. */
@@ -109,23 +118,22 @@ export class Subscription {
     }
   }
 
-  #accept(version: string, nonce: string): Uint8Array {
+  #accept({ version, nonce }: ResponseIdentity): Uint8Array {
     const { subscriber, messages, onAccepted } = this.#options;
     this.#activeVersion = version;
     this.#answer = { version, nonce };
-    this.#rejectedVersion = undefined;
+    this.#rejectedContent = undefined;
     subscriber.onAnswer(true);
     onAccepted();
     return messages.answer(this.#answer);
   }
 
   #reject(
-    version: string,
-    nonce: string,
+    { version, nonce, content }: ResponseIdentity,
     { problem, isInForce }: Pick<Extract<ApplyResult, { ok: false }>, 'problem' | 'isInForce'>,
   ): Uint8Array {
     const { subscriber, messages, logger, server } = this.#options;
-    this.#rejectedVersion = version;
+    this.#rejectedContent = content;
     subscriber.onAnswer(false);
     const kept = this.#activeVersion ?? '';
     const message = truncate(problem);

@@ -8,14 +8,15 @@ import {
   type ServiceDefinition,
 } from '@grpc/grpc-js';
 import {
+  DeltaDiscoveryRequestSchema,
+  DeltaDiscoveryResponseSchema,
   type DiscoveryRequest,
   DiscoveryRequestSchema,
   DiscoveryResponseSchema,
+  ResourceSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import type { Test } from 'tap';
 import { awaitUntil } from './await-until.ts';
-
-const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
 
 type Call = ServerDuplexStream<Uint8Array, Uint8Array>;
 
@@ -23,16 +24,27 @@ type Call = ServerDuplexStream<Uint8Array, Uint8Array>;
 export interface TestResponse {
   readonly versionInfo: string;
   readonly typeUrl: string;
-  readonly resources?: readonly { readonly typeUrl: string; readonly value: Uint8Array }[];
+  readonly resources?: readonly TestResource[];
+  /** Names in an incremental response. */
+  readonly removed?: readonly string[];
+}
+
+interface TestResource {
+  readonly typeUrl: string;
+  readonly value: Uint8Array;
+  /** Incremental responses need it; they have `versionInfo` as the version of each resource. */
+  readonly name?: string;
 }
 
 /** A request as the server has seen it. */
-interface SeenRequest extends DiscoveryRequest {
+interface SeenRequest extends Omit<DiscoveryRequest, '$typeName'> {
+  /** Empty in a request for the state of the world. */
+  readonly initialResourceVersions: Readonly<Record<string, string>>;
   /** Which stream it came on, from 1. */
   readonly stream: number;
 }
 
-/** A management server that does what its test says, and nothing more. */
+/** A management server, of both variants of ADS, that does what its test says, and nothing more. */
 export interface AdsServer {
   readonly url: string;
   readonly port: number;
@@ -71,34 +83,34 @@ export async function startAdsServer(t: Test, options: AdsServerOptions = {}): P
   const { credentials = ServerCredentials.createInsecure(), port: wanted = 0, nodeId } = options;
   const requests: SeenRequest[] = [];
   const headers: Metadata[] = [];
-  const open = new Map<Call, number>();
+  const open = new Map<Call, Stream>();
   let current: TestResponse | undefined;
 
-  function respond(call: Call, stream: number): void {
+  function respond(call: Call, { stream, variant }: Stream): void {
     if (current === undefined) return;
-    const nonce = `${current.versionInfo}-${stream}`;
-    const resources = current.resources?.map((any) => create(AnySchema, { ...any })) ?? [];
-    const response = create(DiscoveryResponseSchema, { ...current, resources, nonce });
-    call.write(toBinary(DiscoveryResponseSchema, response));
+    call.write(variant.encode(current, `${current.versionInfo}-${stream}`));
   }
 
-  function serve(call: Call): void {
+  const serve = (variant: Variant) => (call: Call) => {
     headers.push(call.metadata);
     const stream = headers.length;
     call.on('error', () => undefined);
     call.on('close', () => open.delete(call));
     call.on('data', (bytes: Uint8Array) => {
-      const request = fromBinary(DiscoveryRequestSchema, bytes);
+      const request = variant.decode(bytes);
       requests.push({ ...request, stream });
       if (open.has(call) || (nodeId !== undefined && request.node?.id !== nodeId)) return;
-      open.set(call, stream);
-      respond(call, stream);
+      open.set(call, { stream, variant });
+      respond(call, { stream, variant });
     });
-  }
+  };
 
   // The lookup of a TXT record would keep the process alive where no name server answers.
   const server = new Server({ 'grpc.service_config_disable_resolution': 1 });
-  server.addService(definition, { StreamAggregatedResources: serve });
+  server.addService(definition, {
+    StreamAggregatedResources: serve(stateOfTheWorld),
+    DeltaAggregatedResources: serve(incremental),
+  });
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`localhost:${wanted}`, credentials, (error, bound) =>
       error === null ? resolve(bound) : reject(error),
@@ -136,16 +148,58 @@ export async function startAdsServer(t: Test, options: AdsServerOptions = {}): P
   };
 }
 
+interface Stream {
+  readonly stream: number;
+  readonly variant: Variant;
+}
+
+/** The messages of a variant of ADS. */
+interface Variant {
+  decode(bytes: Uint8Array): Omit<SeenRequest, 'stream'>;
+  encode(response: TestResponse, nonce: string): Uint8Array;
+}
+
+const stateOfTheWorld: Variant = {
+  decode: (bytes) => ({ ...fromBinary(DiscoveryRequestSchema, bytes), initialResourceVersions: {} }),
+  encode({ versionInfo, typeUrl, resources = [] }, nonce) {
+    const all = resources.map((one) => toAny(one));
+    const response = create(DiscoveryResponseSchema, { versionInfo, typeUrl, nonce, resources: all });
+    return toBinary(DiscoveryResponseSchema, response);
+  },
+};
+
+const incremental: Variant = {
+  decode: (bytes) => ({
+    ...create(DiscoveryRequestSchema),
+    ...fromBinary(DeltaDiscoveryRequestSchema, bytes),
+  }),
+  encode({ versionInfo: version, typeUrl, resources = [], removed = [] }, nonce) {
+    const changed = resources.map(({ name = '', ...any }) =>
+      create(ResourceSchema, { name, version, resource: toAny(any) }),
+    );
+    const response = create(DeltaDiscoveryResponseSchema, {
+      ...{ systemVersionInfo: version, typeUrl, nonce },
+      ...{ resources: changed, removedResources: [...removed] },
+    });
+    return toBinary(DeltaDiscoveryResponseSchema, response);
+  },
+};
+
+const toAny = ({ typeUrl, value }: TestResource) => create(AnySchema, { typeUrl, value });
+
 const sameBytes = (bytes: Uint8Array): Buffer => Buffer.from(bytes);
 
+const toMethod = (name: string): ServiceDefinition[string] => ({
+  path: `/envoy.service.discovery.v3.AggregatedDiscoveryService/${name}`,
+  requestStream: true,
+  responseStream: true,
+  requestSerialize: sameBytes,
+  requestDeserialize: (bytes) => bytes,
+  responseSerialize: sameBytes,
+  responseDeserialize: (bytes) => bytes,
+});
+
 const definition: ServiceDefinition = {
-  StreamAggregatedResources: {
-    path,
-    requestStream: true,
-    responseStream: true,
-    requestSerialize: sameBytes,
-    requestDeserialize: (bytes) => bytes,
-    responseSerialize: sameBytes,
-    responseDeserialize: (bytes) => bytes,
-  },
+  StreamAggregatedResources: toMethod('StreamAggregatedResources'),
+  DeltaAggregatedResources: toMethod('DeltaAggregatedResources'),
 };

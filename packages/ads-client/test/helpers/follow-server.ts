@@ -6,6 +6,7 @@ import type { TestResponse } from '@tollgate/testkit/ads-server';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
 import { AdsClient, type AdsClientContext, type AdsClientOptions } from '../../src/client.ts';
+import { type ResourceSet, stateOfTheWorld } from '../../src/state-of-the-world.ts';
 import type { ResourceSubscriber } from '../../src/subscription.ts';
 
 export const typeUrl = `type.googleapis.com/${StringValueSchema.typeName}`;
@@ -36,8 +37,10 @@ export interface TestClient {
   close(): Promise<void>;
 }
 
-interface FollowOptions extends Partial<Omit<AdsClientOptions, 'stream'>> {
-  readonly stream?: Partial<AdsClientOptions['stream']>;
+type Options = AdsClientOptions<ResourceSet>;
+
+interface FollowOptions extends Partial<Omit<Options, 'stream'>> {
+  readonly stream?: Partial<Options['stream']>;
   /** Texts that the next reports have, each once. */
   readonly reports?: string[];
   readonly signal?: AbortSignal;
@@ -58,6 +61,7 @@ export function followServer(
   const write = (line: string): void => void logLines.push(JSON.parse(line) as Record<string, unknown>);
   const client = new AdsClient(
     {
+      protocol: stateOfTheWorld,
       node: { id: 'test', userAgentName: 'tollgate-test', metadata: {} },
       tls: undefined,
       backoff: { connectRetryMs: 20, initialMs: 40, maxMs: 100, jitter: 0 },
@@ -75,7 +79,7 @@ export function followServer(
     },
   );
   t.teardown(() => client.close());
-  const subscriber: ResourceSubscriber = {
+  const subscriber: ResourceSubscriber<ResourceSet> = {
     typeName: StringValueSchema.typeName,
     async apply({ resources }) {
       try {

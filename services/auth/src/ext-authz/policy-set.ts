@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type DescMessage, fromBinary, type MessageShape } from '@bufbuild/protobuf';
+import type { ChangedResource, ResourceChanges } from '@tollgate/ads-client/incremental';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { decodeInSteps } from '@tollgate/kit/grpc/decode-in-steps';
 import type { Steps } from '@tollgate/kit/time';
@@ -29,12 +30,14 @@ export interface PolicySet {
 }
 
 interface CompiledNamespace {
-  /** Digest of the message. */
-  readonly digest: string;
+  /** Version of the message; empty while parts of it are rejected. */
+  readonly version: string;
   /** Both have the digest of the part of the message as keys. */
   readonly policies: ReadonlyMap<string, NamedPolicy>;
   readonly routes: ReadonlyMap<string, Route>;
-  readonly rejected: readonly RejectedPolicy[];
+  /** Policies that are not in force as they were sent, and their problems. */
+  readonly rejected: number;
+  readonly problems: readonly string[];
 }
 
 export const emptySet: PolicySet = {
@@ -45,51 +48,41 @@ type SetResult =
   | {
       readonly ok: true;
       readonly set: PolicySet;
-      /** Problems of policies that are not in force as they were sent. */
-      readonly rejected: readonly RejectedPolicy[];
+      /** Policies of all namespaces that are not in force as they were sent. */
+      readonly rejected: number;
+      /** Problems of those among the changes. */
+      readonly problems: readonly string[];
     }
   | { readonly ok: false; readonly problem: string };
 
 /** Finds what a policy needs and this server lacks: the name of a field and the problem. */
 type FindProblem = (policy: CompiledPolicy) => string | undefined;
 
-interface RejectedPolicy {
-  /** Begins with the name of the policy. */
-  readonly problems: readonly string[];
-}
-
 /**
- * Compiles a set. A policy that is not understood keeps its last valid version, or denies its
- * hosts; others come into force. Policies and routes that have not changed are neither decoded nor
- * compiled again.
+ * Compiles what has changed since `before`, a message for each namespace. A policy that is not
+ * understood keeps its last valid version, or denies its hosts; others come into force. Policies
+ * and routes that have not changed are neither decoded nor compiled again.
  */
-export function* compileSet(
-  resources: readonly Uint8Array[],
+export function* compileChanges(
+  { changed, removed }: Pick<ResourceChanges, 'changed' | 'removed'>,
   before: PolicySet,
   findProblem: FindProblem = () => undefined,
 ): Steps<SetResult> {
-  const digests = new Map([...before.namespaces].map(([name, { digest }]) => [digest, name]));
-  const namespaces = new Map<string, CompiledNamespace>();
-  for (const [number, bytes] of resources.entries()) {
-    const digest = digestOf(bytes);
-    const known = digests.get(digest);
-    const result =
-      known === undefined
-        ? yield* compileNamespace(bytes, digest, { before, findProblem })
-        : { ok: true as const, name: known, compiled: before.namespaces.get(known) };
-    if (!result.ok) return { ok: false, problem: `resource ${number} cannot be decoded: ${result.problem}` };
-    const { name, compiled } = result;
-    if (namespaces.has(name))
-      return { ok: false, problem: `resource ${number} is another one of the namespace '${name}'` };
-    if (compiled !== undefined) namespaces.set(name, compiled);
+  const namespaces = new Map(before.namespaces);
+  for (const name of removed) namespaces.delete(name);
+  for (const [name, resource] of changed) {
+    const result = yield* compileNamespace(name, resource, { before, findProblem });
+    if (!result.ok) return { ok: false, problem: `${name}: cannot be decoded: ${result.problem}` };
+    namespaces.set(name, result.compiled);
     yield;
   }
   const all = [...namespaces.values()];
   const policies = all.flatMap((namespace) => [...namespace.policies.values()]);
   const index = yield* RouteIndex.build(listRoutes(all), before.index);
   const table = new PolicyTable(policies, index);
-  const rejected = all.flatMap((namespace) => namespace.rejected);
-  return { ok: true, set: { namespaces, policies, index, table }, rejected };
+  const problems = [...changed.keys()].flatMap((name) => namespaces.get(name)?.problems ?? []);
+  const rejected = all.reduce((sum, namespace) => sum + namespace.rejected, 0);
+  return { ok: true, set: { namespaces, policies, index, table }, rejected, problems };
 }
 
 function* listRoutes(namespaces: readonly CompiledNamespace[]): Generator<Route> {
@@ -97,25 +90,28 @@ function* listRoutes(namespaces: readonly CompiledNamespace[]): Generator<Route>
 }
 
 type NamespaceResult =
-  | { readonly ok: true; readonly name: string; readonly compiled: CompiledNamespace }
+  | { readonly ok: true; readonly compiled: CompiledNamespace }
   | { readonly ok: false; readonly problem: string };
 
 function* compileNamespace(
-  bytes: Uint8Array,
-  digest: string,
+  name: string,
+  { version, value }: ChangedResource,
   { before, findProblem }: { readonly before: PolicySet; readonly findProblem: FindProblem },
 ): Steps<NamespaceResult> {
-  const read = yield* readNamespace(bytes, before);
+  const known = before.namespaces.get(name);
+  const read = yield* readNamespace(name, value, known);
   if (!read.ok) return read;
-  const { name, known, parts } = read;
+  const { parts } = read;
   const policies = new Map<string, NamedPolicy>();
   const routes = new Map<string, Route>();
-  const rejected: RejectedPolicy[] = [];
+  let rejected = 0;
+  const problems: string[] = [];
   for (const part of parts.policies) {
     const result = findOrCompile(name, part, { known: known?.policies, findProblem });
     if (result.ok) policies.set(part.key, result.named);
     else {
-      rejected.push(result);
+      rejected += 1;
+      problems.push(...result.problems);
       for (const [key, policy] of replaceRejected(name, part.decode(), known)) policies.set(key, policy);
     }
     yield;
@@ -124,7 +120,8 @@ function* compileNamespace(
     routes.set(part.key, findOrCompileRoute(name, part, known?.routes));
     yield;
   }
-  return { ok: true, name, compiled: { digest, policies, routes, rejected } };
+  const inForce = rejected === 0 ? version : '';
+  return { ok: true, compiled: { version: inForce, policies, routes, rejected, problems } };
 }
 
 /** A policy or a route in the message of a namespace. */
@@ -137,8 +134,6 @@ interface Part<Message> {
 type ReadNamespace =
   | {
       readonly ok: true;
-      readonly name: string;
-      readonly known: CompiledNamespace | undefined;
       readonly parts: {
         readonly policies: readonly Part<AccessPolicy>[];
         readonly routes: readonly Part<RouteMessage>[];
@@ -148,7 +143,11 @@ type ReadNamespace =
 
 const { policies: policiesField, routes: routesField } = AccessConfigSchema.field;
 
-function* readNamespace(bytes: Uint8Array, before: PolicySet): Steps<ReadNamespace> {
+function* readNamespace(
+  namespace: string,
+  bytes: Uint8Array,
+  known: CompiledNamespace | undefined,
+): Steps<ReadNamespace> {
   const policies: Uint8Array[] = [];
   const routes: Uint8Array[] = [];
   const elements = new Map([
@@ -157,12 +156,12 @@ function* readNamespace(bytes: Uint8Array, before: PolicySet): Steps<ReadNamespa
   ]);
   try {
     const { name } = yield* decodeInSteps(AccessConfigSchema, bytes, elements);
-    const known = before.namespaces.get(name);
+    if (name !== namespace) return { ok: false, problem: `it is for the namespace '${name}'` };
     const parts = {
       policies: yield* readParts(AccessPolicySchema, policies, known?.policies),
       routes: yield* readParts(RouteSchema, routes, known?.routes),
     };
-    return { ok: true, name, known, parts };
+    return { ok: true, parts };
   } catch (error) {
     return { ok: false, problem: getErrorMessage(error) };
   }
@@ -262,7 +261,8 @@ function parseSpec(json: string): unknown {
 
 type PolicyResult =
   | { readonly ok: true; readonly named: NamedPolicy }
-  | ({ readonly ok: false } & RejectedPolicy);
+  /** Each problem begins with the name of the policy. */
+  | { readonly ok: false; readonly problems: readonly string[] };
 
 function compileOne(namespace: string, { name, createdMs, spec, deniedHosts }: AccessPolicy): PolicyResult {
   const label = `${namespace}/${name}`;

@@ -1,5 +1,5 @@
 import { AdsClient } from '@tollgate/ads-client/client';
-import type { ResourceSet } from '@tollgate/ads-client/messages';
+import { incremental, type ResourceChanges } from '@tollgate/ads-client/incremental';
 import {
   type ApplyResult,
   type NodeReport,
@@ -17,7 +17,7 @@ import { pageSettings } from '../config/pages.ts';
 import { policySettings } from '../config/policies.ts';
 import type { Settings } from '../config/settings.ts';
 import type { PolicyMetrics } from './observability.ts';
-import { compileSet, emptySet, type PolicySet } from './policy-set.ts';
+import { compileChanges, emptySet, type PolicySet } from './policy-set.ts';
 import { SeenPolicies } from './seen-policies.ts';
 
 interface PolicySourceOptions {
@@ -50,12 +50,12 @@ const backoff = { connectRetryMs: 3_000, initialMs: 10_000, maxMs: 60_000, jitte
 /** Field of the metadata of the node with the names of policies that checks had. */
 const seenPoliciesKey = 'policies_seen';
 
-/** Largest accepted set: 100,000 policies have about 50 MB. */
+/** Largest accepted response: the first one, with 100,000 policies, has about 50 MB. */
 const maxMessageBytes = 64 * 1024 * 1024;
 
 /** The access policies of an xDS server. The last ones stay while it is unreachable. */
 export class PolicySource {
-  readonly #client: AdsClient;
+  readonly #client: AdsClient<ResourceChanges>;
   readonly #subscriber: PolicySubscriber;
   readonly #logger: Logger;
   #following: Promise<void> = Promise.resolve();
@@ -79,6 +79,7 @@ export class PolicySource {
     this.#subscriber = new PolicySubscriber(subscriber);
     this.#client = new AdsClient(
       {
+        protocol: incremental,
         node: { id: settings.extAuthzPolicyServerNodeId, userAgentName: 'tollgate-auth', metadata: {} },
         stream: {
           serverUrl: settings.extAuthzPolicyServer,
@@ -130,8 +131,8 @@ export class PolicySource {
 
 type SubscriberOptions = Pick<PolicySourceOptions, 'canSignIn' | 'logger' | 'health' | 'metrics'>;
 
-/** Puts sets of AccessConfig messages into force. */
-class PolicySubscriber implements ResourceSubscriber {
+/** Puts AccessConfig messages into force. */
+class PolicySubscriber implements ResourceSubscriber<ResourceChanges> {
   readonly typeName: string = AccessConfigSchema.typeName;
   readonly #options: SubscriberOptions;
   readonly seen: SeenPolicies = new SeenPolicies();
@@ -149,22 +150,27 @@ class PolicySubscriber implements ResourceSubscriber {
     return `spec.access.browser: Redirect needs ${names.join(' and ')} of the auth server to be true`;
   };
 
-  async apply({ version, resources }: ResourceSet, signal: AbortSignal): Promise<ApplyResult> {
-    const result = await runAbortable(compileSet(resources, this.#set, this.#findProblem), signal);
+  versions(): ReadonlyMap<string, string> {
+    return new Map([...this.#set.namespaces].map(([name, { version }]) => [name, version]));
+  }
+
+  async apply(changes: ResourceChanges, signal: AbortSignal): Promise<ApplyResult> {
+    const result = await runAbortable(compileChanges(changes, this.#set, this.#findProblem), signal);
     if (!result.ok) return result;
-    const { set, rejected } = result;
+    const { set, rejected, problems } = result;
     const before = new Set(this.#set.policies);
     this.#set = set;
     this.table = set.table;
     this.seen.retain(new Set(set.policies.filter((one) => before.has(one)).map(({ name }) => name)));
     const { logger, health, metrics } = this.#options;
     health.set(true);
-    metrics?.setRejected(rejected.length);
-    const counts = { policies: set.policies.length, routes: set.index.size, rejected: rejected.length };
-    logger.info({ version, ...counts }, 'access policies in force');
+    metrics?.setRejected(rejected);
+    const counts = { policies: set.policies.length, routes: set.index.size, rejected };
+    logger.info({ version: changes.version, ...counts }, 'access policies in force');
     // The others are in force nevertheless. The server has to see which ones are not.
-    const problem = rejected.flatMap(({ problems }) => problems).join('\n');
-    return rejected.length === 0 ? { ok: true } : { ok: false, problem, isInForce: true };
+    return problems.length === 0
+      ? { ok: true }
+      : { ok: false, problem: problems.join('\n'), isInForce: true };
   }
 
   onStream(): void {

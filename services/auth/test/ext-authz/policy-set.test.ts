@@ -3,7 +3,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fetchText } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
-import { compileSet, emptySet } from '../../src/ext-authz/policy-set.ts';
+import { compileChanges, emptySet } from '../../src/ext-authz/policy-set.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
 import { encodeConfig, httpRoute, startPolicyServer } from '../helpers/policy-server.ts';
@@ -92,11 +92,11 @@ t.test('an exception about one policy or route does not reject the others', asyn
     policies: { a: open('a.test'), broken: open('broken.test') },
     routes: [httpRoute('a', [{}]), httpRoute('broken', [{}])],
   });
-  const known = { digest: '', policies: new FailingMap(), routes: new FailingMap(), rejected: [] };
-  const before = { ...emptySet, namespaces: new Map([['shop', known]]) };
-  const result = runSteps(compileSet([config], before));
+  const known = { version: '', policies: new FailingMap(), routes: new FailingMap(), rejected: 0 };
+  const before = { ...emptySet, namespaces: new Map([['shop', { ...known, problems: [] }]]) };
+  const result = runSteps(compileChanges(changes({ shop: config }), before));
   if (!result.ok) throw new Error(result.problem);
-  t.same(result.rejected, [{ ok: false, problems: ['shop/broken: out of order: string'] }]);
+  t.same([result.rejected, result.problems], [1, ['shop/broken: out of order: string']]);
   const { policies = new Map(), routes = new Map() } = result.set.namespaces.get('shop') ?? {};
   t.same(
     [...policies.values()].map(({ hosts, policy }) => [hosts, policy.fallback.access.type]),
@@ -112,10 +112,15 @@ t.test('an exception about one policy or route does not reject the others', asyn
       ['broken', true],
     ],
   );
-  t.match(runSteps(compileSet([Uint8Array.of(0x0a, 9)], emptySet)), {
-    ok: false,
-    problem: /^resource 0 cannot be decoded: /,
-  });
+  const compile = (value: Uint8Array) => runSteps(compileChanges(changes({ web: value }), emptySet));
+  t.match(compile(Uint8Array.of(0x0a, 9)), { ok: false, problem: /^web: cannot be decoded: / });
+  t.match(compile(config), { ok: false, problem: "web: cannot be decoded: it is for the namespace 'shop'" });
+});
+
+/** Messages by namespace, each with the same version. */
+const changes = (values: Readonly<Record<string, Uint8Array>>, ...removed: readonly string[]) => ({
+  changed: new Map(Object.entries(values).map(([name, value]) => [name, { version: '1', value }])),
+  removed,
 });
 
 t.test('policies and routes that have not changed are not compiled again', async (t) => {
@@ -125,19 +130,18 @@ t.test('policies and routes that have not changed are not compiled again', async
     routes: [httpRoute('a', [{}])],
   });
   const web = encodeConfig({ name: 'web', policies: { c: open('c.test') } });
-  const compile = (resources: readonly Uint8Array[], before = emptySet) => {
-    const result = runSteps(compileSet(resources, before));
+  const compile = (given: ReturnType<typeof changes>, before = emptySet) => {
+    const result = runSteps(compileChanges(given, before));
     if (!result.ok) throw new Error(result.problem);
     return result.set;
   };
-  const before = compile([encodeConfig(config(['b.test'])), web]);
-  const after = compile([encodeConfig(config(['b.test', 'new.test'])), web], before);
+  const before = compile(changes({ shop: encodeConfig(config(['b.test'])), web }));
+  const shop = encodeConfig(config(['b.test', 'new.test']));
+  const after = compile(changes({ shop }), before);
   const isShared = after.policies.map((policy) => before.policies.includes(policy));
   t.same(isShared, [true, false, true]);
   t.equal(after.index, before.index);
   t.equal(after.namespaces.get('web'), before.namespaces.get('web'));
-  t.match(runSteps(compileSet([web, web], after)), {
-    ok: false,
-    problem: "resource 1 is another one of the namespace 'web'",
-  });
+  const last = compile(changes({ shop }, 'web', 'gone'), after);
+  t.same([...last.namespaces.keys()], ['shop']);
 });

@@ -36,10 +36,14 @@ export async function startPolicyServer(t: Test, ...first: readonly Config[]): P
   const ads = await startAdsServer(t);
   const typeUrl = `type.googleapis.com/${AccessConfigSchema.typeName}`;
   let version = 0;
+  let sent: readonly string[] = [];
   const send = (configs: readonly Config[]): string => {
     version += 1;
-    const resources = configs.map((config) => ({ typeUrl, value: encodeConfig(config) }));
-    ads.send({ versionInfo: String(version), typeUrl, resources });
+    const resources = configs.map((config) => ({ typeUrl, name: config.name, value: encodeConfig(config) }));
+    const names = configs.map(({ name }) => name);
+    const removed = sent.filter((name) => !names.includes(name));
+    ads.send({ versionInfo: String(version), typeUrl, resources, removed });
+    sent = names;
     return String(version);
   };
   send(first);

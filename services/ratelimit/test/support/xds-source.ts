@@ -1,3 +1,4 @@
+import { stateOfTheWorld } from '@tollgate/ads-client/state-of-the-world';
 import { createLogger } from '@tollgate/kit/logger';
 import type { CompileOptions } from '@tollgate/rules/compile';
 import { awaitUntil } from '@tollgate/testkit/await-until';
@@ -35,6 +36,7 @@ export function followServer(
   const source = new XdsSource(
     {
       client: {
+        protocol: stateOfTheWorld,
         node: { id: 'test', userAgentName: 'tollgate-ratelimit', metadata: {} },
         tls: undefined,
         backoff: { connectRetryMs: 20, initialMs: 40, maxMs: 100, jitter: 0 },

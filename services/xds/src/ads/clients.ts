@@ -68,7 +68,10 @@ export function rejectionMessage(message: string): string {
   return escapeClientText(message || 'rejected without a message', maxRejectionLength);
 }
 
-/** Finds the resources of a rejection: our limiters start each line with a domain. */
+/**
+ * Finds the resources of a rejection: our limiters start each line with a domain, and our auth
+ * servers with a policy, `<namespace>/<name>: …`.
+ */
 export function parseRejection<Resources extends ReadonlyMap<string, unknown>>(rejection: {
   readonly resources: Resources;
   readonly message: string;
@@ -89,14 +92,10 @@ export function parseRejection<Resources extends ReadonlyMap<string, unknown>>(r
   };
 }
 
-/** The resource that a line starts with, `<name>: …`; the longest, as names may contain colons. */
+/** The resource that a line starts with; the longest, as names may contain colons and slashes. */
 function parseResourceName(line: string, resources: ReadonlyMap<string, unknown>): string | undefined {
-  let found: string | undefined;
-  for (let colon = line.indexOf(':'); colon !== -1; colon = line.indexOf(':', colon + 1)) {
-    const start = line.slice(0, colon);
-    if (resources.has(start)) found = start;
-  }
-  return found;
+  const starts = [...line.matchAll(/[:/]/g)].map(({ index }) => line.slice(0, index));
+  return starts.findLast((start) => resources.has(start));
 }
 
 /** A new client counts without an answer after this time. Ours compiles 10,000 domains in less. */

@@ -115,8 +115,8 @@ export function receiveDelta(
 /**
  * Difference to send now. `diff` is a parameter because many streams need the same difference, so
  * that it can be cached. A rejected version is not sent again and does not hold back others. When
- * it is replaced or withdrawn a response is sent even if it is empty, so that its ACK clears the
- * rejection.
+ * it is withdrawn, the version before is sent again: the client may have put parts of the rejected
+ * one into force, and its ACK clears the rejection.
  */
 export function dueDelta(
   exchange: DeltaExchange,
@@ -130,10 +130,13 @@ export function dueDelta(
   const selection = select(snapshot, subscription);
   const { resources } = selection;
   const unsent = withoutRejected(diff(known, resources), rejected);
-  const reply = { selection, diff: withOwed(unsent, owed, { resources, rejected }) };
+  const withdrawn = [...rejected].flatMap(([name, { version }]) =>
+    getVersion(resources, name) === version ? [] : [name],
+  );
+  const names = withdrawn.length === 0 ? owed : new Set([...owed, ...withdrawn]);
+  const reply = { selection, diff: withOwed(unsent, names, { resources, rejected }) };
   const hasChanges = reply.diff.changed.length > 0 || reply.diff.removed.length > 0;
-  const isReplaced = [...rejected].some(([name, { version }]) => getVersion(resources, name) !== version);
-  return hasChanges || responseOwed || isReplaced ? reply : undefined;
+  return hasChanges || responseOwed ? reply : undefined;
 }
 
 export function sentDelta(exchange: DeltaExchange, reply: DeltaReply, nonce: string): DeltaExchange {
@@ -160,7 +163,9 @@ function getRejected({ rejected }: DeltaExchange): RejectedResources | undefined
   const [only = ''] = messages;
   // Several different messages: each line starts with its resource.
   const lines = [...rejected].map(([name, { message }]) =>
-    message.startsWith(`${name}:`) ? message : `${name}: ${message.replaceAll('\n', '; ')}`,
+    message.startsWith(`${name}:`) || message.startsWith(`${name}/`)
+      ? message
+      : `${name}: ${message.replaceAll('\n', '; ')}`,
   );
   return { resources: rejected, message: messages.size === 1 ? only : lines.join('\n') };
 }
@@ -202,7 +207,10 @@ function applyResponse(
   return next;
 }
 
-/** A NACK rejects a whole response. Resources that its message does not name are due again. */
+/**
+ * A NACK rejects a whole response. Resources that its message does not name are due again, even if
+ * they are now as before it: the client may have put parts of the response into force.
+ */
 function reject(exchange: DeltaExchange, { reply, owed }: SentDelta, message: string): DeltaExchange {
   const { changed, removed } = reply.diff;
   const sent = new Map<string, string>([
@@ -212,12 +220,13 @@ function reject(exchange: DeltaExchange, { reply, owed }: SentDelta, message: st
   const nacks = exchange.nacks + 1;
   const { blamed } = parseRejection({ resources: sent, message });
   const isWhole = blamed.size === 0 || nacks > maxNacks;
+  const isRejected = (name: string) => isWhole || blamed.has(name);
   const rejected = [...sent].flatMap(([name, version]): [string, RejectedVersion][] =>
-    isWhole || blamed.has(name) ? [[name, { version, message: blamed.get(name) ?? message }]] : [],
+    isRejected(name) ? [[name, { version, message: blamed.get(name) ?? message }]] : [],
   );
   return {
     ...exchange,
-    owed: new Set([...exchange.owed, ...owed]),
+    owed: new Set([...exchange.owed, ...owed, ...[...sent.keys()].filter((name) => !isRejected(name))]),
     unanswered: undefined,
     rejected: new Map([...exchange.rejected, ...rejected]),
     nacks,

@@ -248,12 +248,23 @@ t.test('accepted and rejected resources are known after each answer', async (t) 
   t.same([...(accepted.rejected?.resources ?? [])], [['a', { version: '2', message: 'a: no' }]]);
 });
 
-t.test('rejected change that is withdrawn causes a response, whose ACK clears the rejection', async (t) => {
+t.test('a version is sent again when the rejected one after it is withdrawn', async (t) => {
   const { request, change } = startAccepted();
-  change({ a: 2, b: 1 });
+  change({ a: 2, b: 1, c: 1 });
   request({ nonce: '2', rejects: true });
-  t.equal(change({ a: 1, b: 1 }), '');
+  t.equal(change({ a: 1, b: 1 }), 'a=1 -c', 'the client may have parts of the rejected response');
   t.same(request({ nonce: '3' }), ['ack', undefined]);
+  change({ a: 2, b: 2 });
+  change({ a: 2, b: 1 });
+  t.same(request({ nonce: '4', rejects: true, message: 'a: no' }), ['nack', 'b=1'], 'not named');
+});
+
+t.test('lines about parts of a resource name the resource', async (t) => {
+  const { request, change } = startAccepted();
+  change({ a: 2, b: 2, c: 2 });
+  t.same(request({ nonce: '2', rejects: true, message: 'a/x: no\nb/y: no' }), ['nack', 'c=2']);
+  t.same(request({ nonce: '3' }), ['ack', undefined]);
+  t.equal(change({ a: 3, b: 2, c: 2 }), 'a=3');
 });
 
 t.test('rejected resource subscribed to by name is not sent until it is requested again', async (t) => {

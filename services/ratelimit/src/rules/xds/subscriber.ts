@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ResourceSet } from '@tollgate/ads-client/messages';
+import type { ResourceSet } from '@tollgate/ads-client/state-of-the-world';
 import {
   type ApplyResult,
   type NodeReport,
@@ -32,7 +32,7 @@ interface RuleSubscriberOptions extends CompileOptions {
 }
 
 /** Loads rules from sets of RateLimitConfig messages, and reports which rules have matched. */
-export class RuleSubscriber implements ResourceSubscriber {
+export class RuleSubscriber implements ResourceSubscriber<ResourceSet> {
   readonly typeName: string = RateLimitConfigSchema.typeName;
   readonly #options: RuleSubscriberOptions;
   readonly #accepted: Counter;

@@ -1,4 +1,5 @@
 import { AdsClient, type AdsClientContext, type AdsClientOptions } from '@tollgate/ads-client/client';
+import { type ResourceSet, stateOfTheWorld } from '@tollgate/ads-client/state-of-the-world';
 import type { CompileOptions } from '@tollgate/rules/compile';
 import { limiterClassKey } from '@tollgate/rules/resource-shape';
 import { defaultMaxMessageBytes, xdsSettings } from '../../config/rules.ts';
@@ -11,7 +12,7 @@ import type { RuleLoad, RuleSource, RuleSourceStart } from '../rule-store.ts';
 import { RuleSubscriber } from './subscriber.ts';
 
 export interface XdsSourceOptions {
-  readonly client: AdsClientOptions;
+  readonly client: AdsClientOptions<ResourceSet>;
   readonly compile: CompileOptions;
 }
 
@@ -23,6 +24,7 @@ export function createXdsSource(settings: Settings, context: Context): XdsSource
   return new XdsSource(
     {
       client: {
+        protocol: stateOfTheWorld,
         node: {
           id: settings.xdsNodeId,
           userAgentName: 'tollgate-ratelimit',
@@ -71,7 +73,7 @@ export function createXdsSource(settings: Settings, context: Context): XdsSource
 export class XdsSource implements RuleSource {
   readonly #options: XdsSourceOptions;
   readonly #context: XdsSourceContext;
-  readonly #client: AdsClient;
+  readonly #client: AdsClient<ResourceSet>;
 
   constructor(options: XdsSourceOptions, context: XdsSourceContext) {
     const { stats } = context;
