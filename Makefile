@@ -16,7 +16,7 @@ demo: ## the whole platform behind a real Envoy on this machine (ARGS=--once: ex
 
 test: ## the checks, then all tests (ARGS=<file or folder>: only these, and no checks)
 	@sh hack/setup.sh test
-	@find .tap/compiled -type f -mtime +7 -delete 2>/dev/null || true # compile cache of hack/test-preload.mjs
+	@find .tap/compiled -type f -mtime +7 -delete 2>/dev/null || true # compile cache of hack/run-tests
 	$(if $(ARGS),,@npm run --silent check)
 	@exec node hack/run-tests/main.ts $(ARGS)
 

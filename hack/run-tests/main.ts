@@ -1,19 +1,27 @@
-// Runs the tests with tap. Some need programs in Go, which are compiled once on a machine. Until
-// then the other tests run beside the compiler, and these after it.
+// Runs the tests, several processes at a time. Some need programs in Go, which are compiled once on
+// a machine. Until then the other tests run beside the compiler, and these after it.
 //
-//   node hack/run-tests/main.ts [test file, folder, or option of tap]...
+//   node hack/run-tests/main.ts [test file or folder]...
 //
 // Prints a line for each file, failures in full, and the sum as the last line.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { type FileResult, formatFile, formatSum, type Sum, TapReport } from './report.ts';
-import { allTestFiles, type Duration, formatSummary, namedTestFiles, splitByGoTools } from './test-files.ts';
+import { type FileResult, formatFile, formatSum, type Sum } from './report.ts';
+import {
+  allTestFiles,
+  type Duration,
+  formatSummary,
+  namedTestFiles,
+  planProcesses,
+  splitByGoTools,
+} from './test-files.ts';
+import { runTestProcess } from './test-process.ts';
 
 const root = join(import.meta.dirname, '../..');
-const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'));
-const named = process.argv.slice(2).filter((argument) => !argument.startsWith('-'));
+/** Tests wait half of the time: four processes at a time keep two cores busy. */
+const concurrency = 4;
+const named = process.argv.slice(2);
 const steps: Duration[] = [];
 const results: FileResult[] = [];
 const skipReasons = new Set<string>();
@@ -26,14 +34,14 @@ const selection =
   named.length === 0 ? { ok: true as const, files: allTestFiles(root) } : namedTestFiles(root, named);
 if (selection.ok) await runTests(selection.files);
 else process.stderr.write(`${selection.problem}\n`);
-if (failed || !selection.ok) process.exitCode = 1;
+if (failed || total.failed > 0 || !selection.ok) process.exitCode = 1;
 
 async function runTests(all: readonly string[]): Promise<void> {
   fileCount = all.length;
   const files = splitByGoTools(root, all);
-  if (files.with.length === 0) await runTap('tests', files.without);
+  if (files.with.length === 0) await runFiles('tests', files.without);
   else if ((await exitCode(start('sh', ['hack/setup.sh', 'go-tools-built'], 'ignore'))) === 0)
-    await runTap('tests', [...files.without, ...files.with]);
+    await runFiles('tests', [...files.without, ...files.with]);
   else await runBesideCompiler(files);
 
   if (named.length === 0) process.stdout.write(`\n${formatSummary(steps, results)}`);
@@ -53,36 +61,34 @@ async function runBesideCompiler(files: { without: string[]; with: string[] }): 
     steps.push({ name: 'programs in Go, compiled beside other tests', seconds });
     return code;
   });
-  if (files.without.length > 0) await runTap('tests that need none of them', files.without);
+  if (files.without.length > 0) await runFiles('tests that need none of them', files.without);
   if (compiler.exitCode === null) process.stderr.write('tests: waiting for the programs in Go\n');
   const code = await compiled;
   process.stderr.write(output());
   // Without them these tests fail in CI, and elsewhere are skipped with the reason.
   if (code !== 0) failed = true;
-  await runTap('tests that need them', files.with);
+  await runFiles('tests that need them', files.with);
 }
 
-async function runTap(name: string, paths: readonly string[]): Promise<void> {
-  const tapStartMs = performance.now();
-  const tap = start('tap', [...options, '--reporter=tap', ...paths], 'pipe');
-  tap.stderr?.pipe(process.stderr);
-  const report = new TapReport((result) => {
-    results.push(result);
-    process.stdout.write(formatFile(result, `${results.length}/${fileCount}`.padStart(9)));
-  });
-  const ended = exitCode(tap);
-  if (tap.stdout !== null) for await (const line of createInterface({ input: tap.stdout })) report.add(line);
-  const code = await ended;
-  steps.push({ name, seconds: secondsSince(tapStartMs) });
-  if (report.sum === undefined) process.stdout.write('tap ended without a sum: it crashed, or no test ran\n');
-  for (const reason of report.skipReasons) skipReasons.add(reason);
-  const sum = report.sum ?? { passed: 0, failed: 1, skipped: 0 };
-  // A file can fail without an assertion that does, by its exit code.
-  if (code !== 0 && sum.failed === 0) sum.failed = 1;
-  total.passed += sum.passed;
-  total.failed += sum.failed;
-  total.skipped += sum.skipped;
-  if (code !== 0) failed = true;
+async function runFiles(name: string, paths: readonly string[]): Promise<void> {
+  const stepStartMs = performance.now();
+  const waiting = planProcesses(root, paths);
+  const runNext = async (): Promise<void> => {
+    for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
+      const { sum, skipReasons: reasons } = await runTestProcess(files, printFile);
+      for (const reason of reasons) skipReasons.add(reason);
+      total.passed += sum.passed;
+      total.failed += sum.failed;
+      total.skipped += sum.skipped;
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, runNext));
+  steps.push({ name, seconds: secondsSince(stepStartMs) });
+}
+
+function printFile(result: FileResult): void {
+  results.push(result);
+  process.stdout.write(formatFile(result, `${results.length}/${fileCount}`.padStart(9)));
 }
 
 function indent(lines: readonly string[]): string {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
-import { allTestFiles, formatSummary, namedTestFiles, splitByGoTools } from './test-files.ts';
+import { allTestFiles, formatSummary, namedTestFiles, planProcesses, splitByGoTools } from './test-files.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -14,18 +14,17 @@ t.test('a test needs the programs in Go when an import leads to one that starts 
     mkdirSync(dirname(join(folder.path, path)), { recursive: true });
     writeFileSync(join(folder.path, path), text);
   };
-  write('.taprc', 'include: ["a/**/*.test.ts"]\n');
   write('packages/testkit/src/suite.ts', "import './binaries.ts';\n");
   write('packages/testkit/src/binaries.ts', "import './suite.ts';\nfindBinary('kube-scheduler');\n");
-  write('a/direct.test.ts', "findBinary('helm');\n");
-  write('a/far.test.ts', "import { suite } from '@tollgate/testkit/suite';\nimport './near.ts';\n");
-  write('a/near.ts', '');
-  write('a/plain.test.ts', "import './near.ts';\nimport t from 'tap';\nfindBinary('envoy');\n");
+  write('proto/test/direct.test.ts', "findBinary('helm');\n");
+  write('proto/test/far.test.ts', "import { suite } from '@tollgate/testkit/suite';\nimport './near.ts';\n");
+  write('proto/test/near.ts', '');
+  write('proto/test/plain.test.ts', "import './near.ts';\nimport t from 'tap';\nfindBinary('envoy');\n");
   const files = allTestFiles(folder.path);
-  t.strictSame(files, ['a/direct.test.ts', 'a/far.test.ts', 'a/plain.test.ts']);
+  t.strictSame(files, ['proto/test/direct.test.ts', 'proto/test/far.test.ts', 'proto/test/plain.test.ts']);
   t.strictSame(splitByGoTools(folder.path, files), {
-    with: ['a/direct.test.ts', 'a/far.test.ts'],
-    without: ['a/plain.test.ts'],
+    with: ['proto/test/direct.test.ts', 'proto/test/far.test.ts'],
+    without: ['proto/test/plain.test.ts'],
   });
 });
 
@@ -70,10 +69,28 @@ t.test('test files in examples of the Makefile and the documentation exist', asy
       t.ok(existsSync(join(root, file)), `${path}: ${file}`);
 });
 
-t.test('the summary has all steps in their order and the slowest files first', async (t) => {
-  const files = Array.from({ length: 30 }, (_, index) => ({ name: `${index}.test.ts`, seconds: index }));
+t.test('each file is in one process, and files of a workspace share some', async (t) => {
+  const files = allTestFiles(root);
+  const processes = planProcesses(root, files);
+  t.strictSame(processes.flat().sort(), files);
+  t.ok(processes.length < files.length / 4, `${processes.length} processes for ${files.length} files`);
+  const find = (file: string) => processes.find((process) => process.includes(file)) ?? [];
+  t.equal(find('hack/e2e/xds-chaos.test.ts').length, 1, 'it takes a minute');
+  t.equal(find('packages/kit/test/telemetry.test.ts').length, 1, 'it changes the environment');
+  const shared = find('packages/rules/test/match.test.ts');
+  t.ok(shared.length > 1);
+  t.ok(shared.every((file) => file.startsWith('packages/rules/')));
+});
+
+t.test('the summary has all steps in their order and the most expensive files first', async (t) => {
+  const files = Array.from({ length: 30 }, (_, index) => ({
+    name: `${index}.test.ts`,
+    seconds: index,
+    cpuSeconds: 30 - index,
+  }));
   const lines = formatSummary([{ name: 'tests', seconds: 60 }], files).split('\n');
   t.equal(lines[1]?.trim(), '60.0 s  tests');
   t.equal(lines[3]?.trim(), '29.0 s  29.test.ts');
-  t.equal(lines.length, 19);
+  t.equal(lines[19]?.trim(), '30.0 s  0.test.ts');
+  t.equal(lines.length, 35);
 });

@@ -1,6 +1,5 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { load } from 'js-yaml';
 
 /** A file that starts one of the programs that `hack/setup.sh go-tools` compiles. */
 const startsGoTool = /findBinary\('(?:actionlint|ghz|helm|h2spec|kube[\w-]*)'\)|find\('kube-apiserver'\)/;
@@ -9,11 +8,49 @@ const startsGoTool = /findBinary\('(?:actionlint|ghz|helm|h2spec|kube[\w-]*)'\)|
 const importPattern =
   /^(?:import\s+|(?:import|export)\b[^'"`;]*\bfrom\s+)'([^'\n]+)'|\bimport\('([^'\n]+)'\)/gm;
 
-/** All test files of the repository at `root`, by the patterns of `.taprc`, sorted. */
+const patterns = [
+  'packages/*/test/**/*.test.ts',
+  'services/*/test/**/*.test.ts',
+  'cli/test/**/*.test.ts',
+  'client-sdk/test/**/*.test.ts',
+  'proto/test/**/*.test.ts',
+  'hack/**/*.test.ts',
+];
+
+/** All test files of the repository at `root`, sorted. */
 export function allTestFiles(root: string): string[] {
-  // Our own file; without `include` tap would not find the tests either.
-  const { include } = load(readFileSync(join(root, '.taprc'), 'utf8')) as { include: string[] };
-  return globSync(include, { cwd: root, exclude: ['**/node_modules/**'] }).sort();
+  return globSync(patterns, { cwd: root, exclude: ['**/node_modules/**'] }).sort();
+}
+
+/**
+ * Files of a workspace share processes: most of the CPU time of a short file is that of loading a
+ * service and starting a PostgreSQL. Few enough that all processes end at about the same time.
+ */
+const filesPerProcess = 8;
+
+/** Files that change what others of their process rely on, or measure the process. */
+const needsOwnProcess =
+  /process\.env\.\w+ =|delete process\.env|globalThis|process\.memoryUsage|opentelemetry/;
+
+/** Files that start servers for a minute: one after the other they would end last. */
+const isLong = /^hack\/(?:charts|e2e|images|release)\//;
+
+/** Groups test files into processes, in the order in which to start them. */
+export function planProcesses(root: string, files: readonly string[]): string[][] {
+  const isAlone = (file: string) =>
+    isLong.test(file) || needsOwnProcess.test(readFileSync(join(root, file), 'utf8'));
+  const { alone = [], shared = [] } = Object.groupBy(files, (file) => (isAlone(file) ? 'alone' : 'shared'));
+  const groups = Object.values(Object.groupBy(shared, workspaceOf)).flatMap((group = []) => {
+    const count = Math.ceil(group.length / filesPerProcess);
+    const size = Math.ceil(group.length / count);
+    return Array.from({ length: count }, (_, index) => group.slice(index * size, (index + 1) * size));
+  });
+  return [...alone.map((file) => [file]), ...groups.reverse()];
+}
+
+/** Parts that share what they load: `services/auth`, `client-sdk`, `hack`. */
+function workspaceOf(file: string): string {
+  return /^(?:packages|services)\/[^/]+|^[^/]+/.exec(file)?.[0] ?? '';
 }
 
 /** Test files that the user names, themselves or by a folder. */
@@ -76,13 +113,26 @@ export interface Duration {
   readonly seconds: number;
 }
 
-/** How many test files the summary names. */
+/** How many test files a table of the summary names. */
 const slowest = 15;
 
-/** A table for people: all steps in their order, then the slowest test files. */
-export function formatSummary(steps: readonly Duration[], files: readonly Duration[]): string {
-  const row = ({ name, seconds }: Duration) => `${seconds.toFixed(1).padStart(8)} s  ${name}\n`;
-  const longest = [...files].sort((a, b) => b.seconds - a.seconds).slice(0, slowest);
-  const heading = `slowest of ${files.length} test files, which do not run alone:\n`;
-  return ['what took long:\n', ...steps.map(row), heading, ...longest.map(row)].join('');
+/** Tables for people: all steps in their order, then the longest and the most expensive test files. */
+export function formatSummary(
+  steps: readonly Duration[],
+  files: readonly (Duration & { readonly cpuSeconds: number })[],
+): string {
+  const row = (seconds: number, name: string) => `${seconds.toFixed(1).padStart(8)} s  ${name}\n`;
+  const top = (key: 'seconds' | 'cpuSeconds') =>
+    files
+      .toSorted((a, b) => b[key] - a[key])
+      .slice(0, slowest)
+      .map((file) => row(file[key], file.name));
+  return [
+    'what took long:\n',
+    ...steps.map(({ seconds, name }) => row(seconds, name)),
+    `slowest of ${files.length} test files, which do not run alone:\n`,
+    ...top('seconds'),
+    'CPU time of the most expensive test files:\n',
+    ...top('cpuSeconds'),
+  ].join('');
 }
