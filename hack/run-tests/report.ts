@@ -66,7 +66,7 @@ export class TapReport {
   }
 
   /**
-   * Ends the report of `files`. Those that have not ended failed with the process, and so did the
+   * Ends the report of `files`. Unfinished ones failed with the process, and so did the
    * process if all have ended and it failed.
    *
    * @param failure how the process ended; `undefined` if it succeeded

@@ -116,7 +116,7 @@ export interface Duration {
 /** How many test files a table of the summary names. */
 const slowest = 15;
 
-/** Tables for people: all steps in their order, then the longest and the most expensive test files. */
+/** Tables for people: all steps in their order, then the longest and most expensive test files. */
 export function formatSummary(
   steps: readonly Duration[],
   files: readonly (Duration & { readonly cpuSeconds: number })[],
