@@ -72,7 +72,7 @@ export const codeForm: PageDefinition = {
     const verified = await verify(context, { ...contact, type, token, by: 'request' }, metadata);
     // Only changes of an email address have another result.
     if (verified.kind !== 'session') throw errors.otp_expired();
-    return completeSignIn(visit, verified.session, 'aal1');
+    return completeSignIn(visit, verified.session);
   },
 };
 

@@ -1,42 +1,51 @@
 import type { FastifyReply } from 'fastify';
 import { handOverSession } from '../flows/pkce.ts';
 import { redirectUrl } from '../http/redirects.ts';
+import type { ProviderTokens } from '../identity-providers/provider.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
-import type { IssuedSession } from '../sessions/issue.ts';
+import { deriveSession, type IssuedSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import { sessionFragment } from '../sessions/response.ts';
-import type { AssuranceLevel } from '../sessions/store.ts';
-import type { Visit } from './visit.ts';
+import { rememberAccount } from './browser-accounts.ts';
+import type { Owner, Visit } from './visit.ts';
+
+/** Ends a sign-in. An account of another user that is signed in here stays so. */
+export async function completeSignIn(visit: Visit, issued: IssuedSession): Promise<FastifyReply> {
+  if (visit.owner !== undefined && visit.owner.user.id !== issued.user.id) rememberAccount(visit);
+  return continueAs(visit, await visit.signIn(issued), issued.providerTokens);
+}
 
 /**
- * Ends a sign-in: asks for the second factor, or hands the session over to the app that sent the
- * browser here, or keeps it for the account page.
+ * Continues with the account that is signed in here: to the second factor, to the app that sent the
+ * browser, or to a page.
  */
-export async function completeSignIn(
+export async function continueAs(
   visit: Visit,
-  issued: IssuedSession,
-  aal: AssuranceLevel,
+  owner: Owner,
+  providerTokens?: ProviderTokens,
 ): Promise<FastifyReply> {
-  const { context, destination, metadata } = visit;
-  const { redirectTo, challenge } = destination;
-  const mustVerify = needsSecondFactor(issued.user, { aal });
-  if (mustVerify || redirectTo === '') {
-    visit.keep(issued);
-    return visit.redirect(mustVerify ? 'second-factor' : visit.home);
-  }
-  // Two holders of a refresh token would end the session.
+  if (needsSecondFactor(owner.user, owner.session)) return visit.redirect('second-factor');
+  if (visit.destination.redirectTo === '') return visit.redirect(visit.home);
+  const issued = await issueForApp(visit, owner);
+  return sendToApp(visit, { ...issued, ...(providerTokens && { providerTokens }) });
+}
+
+/** The session of an app is its own. The one of the pages stays, for the next app. */
+async function issueForApp(visit: Visit, owner: Owner): Promise<IssuedSession> {
+  const { context, metadata } = visit;
+  if (!context.settings.sessionSinglePerUser) return deriveSession(context, owner, metadata);
+  // The browser gives its session up: two holders of a refresh token would end the session.
+  const issued = await refreshSession(context, { refreshToken: visit.refreshToken }, metadata);
   visit.signOut();
+  return issued;
+}
+
+async function sendToApp(visit: Visit, issued: IssuedSession): Promise<FastifyReply> {
+  const { context, destination, metadata, reply } = visit;
+  const { redirectTo, challenge } = destination;
   const parameters =
     challenge === undefined
       ? { session: sessionFragment(issued) }
       : { query: { code: await handOverSession(context, { ...challenge, ...issued }, metadata) } };
-  return visit.reply.header('cache-control', 'no-store').redirect(redirectUrl(redirectTo, parameters), 303);
-}
-
-/** Completes the sign-in of a session that the browser already has. */
-export async function continueSession(visit: Visit): Promise<FastifyReply> {
-  const { context, owner, metadata } = visit;
-  if (owner === undefined) return visit.redirect('sign-in');
-  const issued = await refreshSession(context, { refreshToken: visit.refreshToken }, metadata);
-  return completeSignIn(visit, issued, owner.session.aal);
+  return reply.header('cache-control', 'no-store').redirect(redirectUrl(redirectTo, parameters), 303);
 }

@@ -134,10 +134,7 @@ ${form(visit, {
 <button class="secondary" name="action" value="deny">${texts.deny}</button>`,
 })}
 ${clientLinks(client, texts)}
-${form(visit, {
-  action: visit.path('sign-out'),
-  content: html`<button class="link">${texts.useAnotherAccount}</button>`,
-})}`,
+<p class="after"><a href="${visit.path('accounts')}">${texts.useAnotherAccount}</a></p>`,
   };
 }
 

@@ -52,7 +52,7 @@ export const passkeyForm: PageDefinition = {
   async submit(visit) {
     if (!offersPasskeys(visit.context.settings)) throw errors.passkey_disabled();
     const response = readPasskeyResponse(visit);
-    return completeSignIn(visit, await finishSignIn(visit.context, response, visit.metadata), 'aal1');
+    return completeSignIn(visit, await finishSignIn(visit.context, response, visit.metadata));
   },
 };
 

@@ -10,7 +10,7 @@ import { openBrowserSecret } from '../providers/flow.ts';
 import { checkMayLink } from '../providers/identities.ts';
 import { findConnection } from '../providers/routes.ts';
 import { startSignIn } from '../providers/sign-in.ts';
-import { completeSignIn, continueSession } from './completion.ts';
+import { completeSignIn } from './completion.ts';
 import { confirmFirst } from './confirm.ts';
 import type { PageDefinition } from './page.ts';
 import { isEqual, type Visit } from './visit.ts';
@@ -100,10 +100,7 @@ async function readFreshness({ context, destination: { authorizationId } }: Visi
 /** Names the verifier of the code that leads a browser back to `/pages/continue`. */
 export const verifierPurpose = 'code verifier';
 
-/**
- * `/pages/continue`: a browser returns from a provider with a code (GET), or a signed-in user
- * continues to an app (POST).
- */
+/** `/pages/continue`: a browser returns from a provider, or by the link of a mail, with a code. */
 export const continuePage: PageDefinition = {
   name: 'continue',
   access: 'everyone',
@@ -114,7 +111,6 @@ export const continuePage: PageDefinition = {
       return visit.redirect('sign-in', { error_code: error ?? 'unexpected_failure' });
     const codeVerifier = visit.derive(verifierPurpose);
     const issued = await exchangeCode(visit.context, { authCode, codeVerifier }, visit.metadata);
-    return completeSignIn(visit, issued, 'aal1');
+    return completeSignIn(visit, issued);
   },
-  submit: continueSession,
 };

@@ -9,7 +9,7 @@ import { needsSecondFactor } from '../sessions/assurance.ts';
 import { recover } from '../sign-in/otp.ts';
 import { backTo } from './area.ts';
 import { captcha } from './captcha.ts';
-import { continueSession } from './completion.ts';
+import { continueAs } from './completion.ts';
 import { confirmFirst } from './confirm.ts';
 import { accountEmailField, currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
@@ -97,7 +97,7 @@ export const passwordPage: PageDefinition = {
         await sendNonce(context, owner.user, metadata);
       throw error;
     });
-    return isRecovery(owner) ? continueSession(visit) : visit.redirect('security', { saved: 'password' });
+    return isRecovery(owner) ? continueAs(visit, owner) : visit.redirect('security', { saved: 'password' });
   },
 };
 

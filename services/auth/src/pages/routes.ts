@@ -1,6 +1,7 @@
 import type { AddRoutes } from '../http/api.ts';
 import { addStyleRoute } from '../http/page-style.ts';
 import { accountPage, emailForm, profileForm, signOutForm } from './account.ts';
+import { accountEndForm, accountsPage, accountUseForm } from './accounts.ts';
 import { apiKeyPage, apiKeysPage, revokeApiKeyForm } from './api-keys.ts';
 import { applicationsPage, revokeApplicationForm } from './applications.ts';
 import { codeForm, codePage } from './code.ts';
@@ -52,6 +53,9 @@ function enabledWith(
 /** All pages, whatever the settings enable. */
 export const allPages: readonly PageDefinition[] = [
   signInPage,
+  accountsPage,
+  accountUseForm,
+  accountEndForm,
   codePage,
   codeForm,
   passkeyPage,

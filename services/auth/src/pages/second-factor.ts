@@ -7,7 +7,7 @@ import { verifyFactor } from '../mfa/verify.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Factor } from '../users/factor.ts';
-import { completeSignIn } from './completion.ts';
+import { completeSignIn, continueAs } from './completion.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Problem } from './problems.ts';
@@ -21,9 +21,9 @@ export const secondFactorPage: PageDefinition = {
   access: 'session',
   view: viewSecondFactor,
   show: (visit) =>
-    visit.owner !== undefined && needsSecondFactor(visit.owner.user, visit.owner.session)
+    visit.owner === undefined || needsSecondFactor(visit.owner.user, visit.owner.session)
       ? undefined
-      : visit.redirect(visit.home),
+      : continueAs(visit, visit.owner),
   limiter: 'factor',
   async submit(visit) {
     const { owner, form: fields } = visit;
@@ -33,7 +33,7 @@ export const secondFactorPage: PageDefinition = {
       return visit.redirect('second-factor', { factor, challenge: await sendCode(visit, owner, factor) });
     }
     const issued = await verifyCode(visit, owner);
-    if (!isRecovery(owner)) return completeSignIn(visit, issued, 'aal2');
+    if (!isRecovery(owner)) return completeSignIn(visit, issued);
     // The password can be set now.
     visit.keep(issued);
     return visit.redirect('password');

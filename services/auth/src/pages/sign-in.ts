@@ -1,10 +1,12 @@
 import { type Html, html } from '@tollgate/kit/html';
+import type { FastifyReply } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { signInWithPassword } from '../sign-in/password.ts';
+import { hasOtherAccounts } from './browser-accounts.ts';
 import { captcha } from './captcha.ts';
 import { codeContacts } from './code.ts';
-import { completeSignIn } from './completion.ts';
+import { completeSignIn, continueAs } from './completion.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
 import { type ContactKinds, identifierField, readIdentifier } from './identifier.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
@@ -18,10 +20,7 @@ export const signInPage: PageDefinition = {
   name: 'sign-in',
   access: 'everyone',
   view: viewSignIn,
-  show: (visit) =>
-    visit.owner !== undefined && visit.destination.redirectTo === '' && visit.query.again === undefined
-      ? visit.redirect(visit.home)
-      : undefined,
+  show: continueSignedIn,
   limiter: 'token',
   hasCaptcha: true,
   async submit(visit) {
@@ -32,9 +31,22 @@ export const signInPage: PageDefinition = {
     const contact = readIdentifier(identifier, passwordContacts(context.settings));
     const aud = requestedAudience(visit.request, context);
     const issued = await signInWithPassword(context, { ...contact, password, aud }, visit.metadata);
-    return completeSignIn(visit, issued, 'aal1');
+    return completeSignIn(visit, issued);
   },
 };
+
+/** Users who are signed in here see no form, unless another account may be meant. */
+async function continueSignedIn(visit: Visit): Promise<FastifyReply | undefined> {
+  const { owner, query, destination } = visit;
+  if ([query.again, query.other, query.error_code].some((value) => value !== undefined)) return undefined;
+  if (query.prompt === 'login' || (owner === undefined && !hasOtherAccounts(visit))) return undefined;
+  if (destination.redirectTo === '' && owner !== undefined) return visit.redirect(visit.home);
+  if (owner === undefined || query.prompt === 'select_account' || hasOtherAccounts(visit))
+    return visit.redirect('accounts');
+  const { login_hint: hint = '' } = destination.hints;
+  const isOther = hint !== '' && ![owner.user.email, owner.user.phone].includes(hint.toLowerCase());
+  return isOther ? undefined : continueAs(visit, owner);
+}
 
 async function viewSignIn(
   visit: Visit,
@@ -54,7 +66,6 @@ async function viewSignIn(
     content: html`${problemSummary(problem)}
 ${problem?.code === 'email_not_confirmed' && html`<p><a href="${visit.path('resend')}">${texts.sendAgain}</a></p>`}
 ${problem === undefined && notice(findNotice(visit))}
-${visit.owner !== undefined && visit.query.again === undefined && continueForm(visit, visit.owner.user)}
 ${ways}
 ${ways !== undefined && hasPassword && html`<p class="divider">${texts.or}</p>`}
 ${hasPassword && passwordForm(visit, { problem, settings })}
@@ -101,12 +112,4 @@ ${kinds.email && html`<p class="aside"><a href="${visit.path('recovery')}">${tex
 ${captcha(visit)}
 <button>${texts.signIn}</button>`,
   });
-}
-
-/** Shown to a user who is already signed in here, and comes from an app. */
-function continueForm(visit: Visit, user: { readonly email: string; readonly phone: string }): Html {
-  const { texts } = visit;
-  const content = html`<button>${texts.continueAs(user.email || user.phone)}</button>`;
-  return html`${form(visit, { action: visit.path('continue'), content })}
-<p class="divider">${texts.useAnotherAccount}</p>`;
 }

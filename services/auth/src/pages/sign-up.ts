@@ -30,7 +30,7 @@ export const signUpPage: PageDefinition = {
     };
     const result = await signUp(context, input, metadata);
     return result.kind === 'session'
-      ? completeSignIn(visit, result.session, 'aal1')
+      ? completeSignIn(visit, result.session)
       : visit.redirect('sign-up', { sent: 'true' });
   },
 };

@@ -21,7 +21,7 @@ const sessionCookie = { name: 'session', form: /^[\w-]{12,128}$/ } as const;
 const browserCookie = { name: 'browser', form: /^[\w-]{43}$/ } as const;
 
 /** Errors of a refresh token that will not be accepted again. */
-const endedCodes: readonly string[] = [
+export const endedCodes: readonly string[] = [
   'refresh_token_not_found',
   'refresh_token_already_used',
   'session_expired',
@@ -51,6 +51,11 @@ const hintNames = ['login_hint', 'ui_locales'] as const;
 export interface Owner {
   readonly user: User;
   readonly session: Session;
+}
+
+/** A signed-in user, and the refresh token that the browser keeps. */
+export interface Account extends Owner {
+  readonly refreshToken: string;
 }
 
 /** Values by name. */
@@ -173,14 +178,18 @@ export class Visit {
   }
 
   /** Keeps a session, and continues this request with it. */
-  async signIn(issued: IssuedSession): Promise<Owner> {
-    this.keep(issued);
-    const { user, sessionId } = issued;
+  async signIn({ user, sessionId, refreshToken }: IssuedSession): Promise<Owner> {
     const found = await this.context.store.sessions.findWithUser(user.id, sessionId);
     if (found?.session === undefined) throw errors.session_not_found();
-    this.#owner = { user: found.user, session: found.session };
-    this.#refreshToken = issued.refreshToken;
     this.#hasSignedIn = true;
+    return this.use({ user: found.user, session: found.session, refreshToken });
+  }
+
+  /** Keeps the session of another account, and continues this request with it. */
+  use({ user, session, refreshToken }: Account): Owner {
+    this.keep({ refreshToken });
+    this.#owner = { user, session };
+    this.#refreshToken = refreshToken;
     return this.#owner;
   }
 

@@ -1,6 +1,7 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
 import type { DpopProofs } from '../dpop/proofs.ts';
+import { errors } from '../errors.ts';
 import type { HooksContext } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
@@ -15,7 +16,7 @@ import type { AuthenticationStore } from './authentication-store.ts';
 import type { ReuseCause } from './refresh.ts';
 import type { RefreshTokenStore } from './refresh-store.ts';
 import { makeCounterToken, makeHmacKey, makeRefreshToken } from './refresh-token.ts';
-import type { SessionClient, SessionStore } from './store.ts';
+import type { Session, SessionClient, SessionStore } from './store.ts';
 
 export type SessionsContext = UsersContext &
   HooksContext & {
@@ -130,6 +131,37 @@ export async function storeSession(
   );
   const signedIn = { ...user, lastSignInAt: at, updatedAt: at };
   return { ...token, refreshToken, sessionId: session.id, user: signedIn };
+}
+
+/**
+ * Starts a session with the authentication of another one, which continues: single sign-on. It ends
+ * when that one would have expired.
+ *
+ * @throws AppError `session_not_found`
+ */
+export async function deriveSession(
+  context: SessionsContext,
+  { user, session: source }: { readonly user: User; readonly session: Session },
+  metadata: RequestMetadata,
+): Promise<IssuedSession> {
+  const session = { ...source, id: context.random.uuid() };
+  const method = source.methods[0]?.method ?? 'password';
+  const token = await signAccessToken(context, { user, session, method }, metadata);
+  const { refreshToken, hmacKey } = firstRefreshToken(context, session.id);
+  const isStarted = await context.store.sessions.derive(
+    {
+      id: session.id,
+      sourceId: source.id,
+      refreshToken,
+      ...(hmacKey !== undefined && { hmacKey }),
+      at: new Date(metadata.nowMs),
+      userAgent: metadata.userAgent,
+      ip: metadata.clientAddress,
+    },
+    auditEntry(user, 'login', { metadata, traits: { provider: 'pages' } }),
+  );
+  if (!isStarted) throw errors.session_not_found();
+  return { ...token, refreshToken, sessionId: session.id, user };
 }
 
 function firstRefreshToken(

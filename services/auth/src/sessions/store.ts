@@ -6,24 +6,28 @@ import { type Fragment, fragment, parameters, raw, type StatementRow, statement 
 import { type ColumnCipher, toStoredForm } from '../keys/secrets.ts';
 import { toUser, type User, userColumns, userRow } from '../users/user.ts';
 
-interface NewSession {
+/** A session with its first refresh token. */
+interface SessionStart {
   readonly id: string;
-  readonly userId: string;
-  readonly aal: Session['aal'];
-  /** Value of the claim `amr`. */
-  readonly method: string;
   readonly userAgent: string;
   readonly ip: string;
-  /** Empty for none. */
-  readonly tag: string;
   readonly refreshToken: string;
   /**
    * Signs the refresh tokens of version 2, which are not stored. `refreshToken` is the one with
    * counter 0.
    */
   readonly hmacKey?: string;
-  readonly client?: SessionClient | undefined;
   readonly at: Date;
+}
+
+interface NewSession extends SessionStart {
+  readonly userId: string;
+  readonly aal: Session['aal'];
+  /** Value of the claim `amr`. */
+  readonly method: string;
+  /** Empty for none. */
+  readonly tag: string;
+  readonly client?: SessionClient | undefined;
 }
 
 /** Which sessions of a user end: all, one, or all but one. */
@@ -100,7 +104,7 @@ interface CallerKey {
 }
 
 const p = {
-  ...parameters(uuid, 'id', 'userId', 'clientId'),
+  ...parameters(uuid, 'id', 'sourceId', 'userId', 'clientId'),
   ...parameters(uuid.orNull, 'sessionId'),
   ...parameters(text, 'aal', 'method', 'userAgent', 'ip', 'refreshToken', 'tag', 'scopes'),
   ...parameters(timestamptz, 'at'),
@@ -141,6 +145,31 @@ const startForClient = startWith(
     select ${p.id}, ${p.thumbprint} where ${p.thumbprint}::text is not null
   )`,
 );
+
+// The times of the authentication are those of the source, so that neither the end of the session
+// nor a check of a recent sign-in is later than there.
+const derive = statement({})`
+  with source as (
+    select * from sessions where id = ${p.sourceId} for key share
+  ), new_session as (
+    insert into sessions (id, user_id, aal, factor_id, user_agent, ip, created_at, updated_at, refreshed_at, not_after, tag,
+      refresh_token_hmac_key, refresh_token_counter)
+    select ${p.id}, user_id, aal, factor_id, ${p.userAgent}, nullif(${p.ip}, '')::inet, created_at, ${p.at},
+      ${p.at}::timestamptz at time zone 'utc', not_after, tag, ${p.hmacKey}::text, case when ${p.hmacKey} is not null then 0 end
+    from source
+  ), new_methods as (
+    insert into mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
+    select gen_random_uuid(), ${p.id}, authentication_method, created_at, updated_at
+    from mfa_amr_claims where session_id = (select id from source)
+  ), new_organization as (
+    insert into session_organizations (session_id, user_id, organization_id)
+    select ${p.id}, user_id, organization_id from session_organizations where session_id = (select id from source)
+  ), new_token as (
+    insert into refresh_tokens (id, token, user_id, session_id, revoked, parent, created_at, updated_at, instance_id)
+    select ${nextRefreshTokenId}, ${p.refreshToken}, user_id::text, ${p.id}, false, '', ${p.at}, ${p.at}, ${noInstance}
+    from source where ${p.hmacKey} is null
+  ), audit as (${auditInsert('source')})
+  select id from source`;
 
 // See `batchedInput` for `offset 0`. No index serves `is not distinct from`, so no plan scans all
 // sessions of a user.
@@ -224,13 +253,8 @@ export class SessionStore {
 
   /** Starts a session and updates the time of the user's last sign-in. */
   async start(session: NewSession, audit: AuditEntry): Promise<void> {
-    const { id, hmacKey, client } = session;
-    const values = {
-      ...session,
-      refreshToken: toStoredForm(session.refreshToken),
-      hmacKey: hmacKey && this.#cipher.encrypt(id, hmacKey),
-      audit,
-    };
+    const { client } = session;
+    const values = { ...session, ...this.#toStored(session), audit };
     if (client === undefined) await start.run(this.#sql, values);
     else
       await startForClient.run(this.#sql, {
@@ -240,6 +264,20 @@ export class SessionStore {
         resource: client.resource,
         thumbprint: client.thumbprint,
       });
+  }
+
+  /**
+   * Starts a session with the authentication of another one. Returns false if that one has ended.
+   */
+  async derive(session: SessionStart & { readonly sourceId: string }, audit: AuditEntry): Promise<boolean> {
+    return derive.matches(this.#sql, { ...session, ...this.#toStored(session), audit });
+  }
+
+  #toStored({ id, refreshToken, hmacKey }: SessionStart) {
+    return {
+      refreshToken: toStoredForm(refreshToken),
+      hmacKey: hmacKey && this.#cipher.encrypt(id, hmacKey),
+    };
   }
 
   /**

@@ -1,4 +1,5 @@
 import { startSmtp } from '@tollgate/testkit/smtp';
+import { decodeJwt } from 'jose';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn } from '../helpers/auth-server.ts';
@@ -34,6 +35,15 @@ t.test('pages', async (t) => {
 
   const hosts = { [apiUrl]: server.url };
   const text = async (browser: Browser, name: string) => (await browser.open(`${pagesUrl}/${name}`)).text();
+
+  async function addUser(email: string): Promise<void> {
+    const body = { email, password: ada.password, email_confirm: true };
+    await server.call('POST', '/admin/users', { token: adminToken(), body });
+  }
+
+  function signIn(browser: Browser, url: string, identifier: string): Promise<Response> {
+    return browser.submit(url, { identifier, password: ada.password }, { target: 'sign-in' });
+  }
 
   await t.test('sign-in at a provider ends at the account, in the browser that started it', async (t) => {
     const browser = new Browser(hosts);
@@ -159,10 +169,7 @@ t.test('pages', async (t) => {
 
   await t.test('a passkey signs in, and only its own challenge', async (t) => {
     const email = 'key@pages.example';
-    await server.call('POST', '/admin/users', {
-      token: adminToken(),
-      body: { email, password: ada.password, email_confirm: true },
-    });
+    await addUser(email);
     const signIn = { body: { email, password: ada.password } };
     const { accessToken: token } = signedIn(await server.call('POST', '/token?grant_type=password', signIn));
     const authenticator = new Authenticator();
@@ -191,6 +198,74 @@ t.test('pages', async (t) => {
     const refused = await answer({ userHandle: 'of another user' });
     t.match(await refused.text(), 'The passkey was not accepted.');
     t.equal((await answer()).headers.get('location'), '/pages/account');
+  });
+
+  await t.test('a second app gets a session without a form, as old as the first one', async (t) => {
+    const browser = new Browser(hosts);
+    await addUser('sso@pages.example');
+    const first = `${pagesUrl}/sign-in?redirect_to=${encodeURIComponent(app)}`;
+    const handed = await signIn(browser, first, 'sso@pages.example');
+    const tokens = new URLSearchParams(new URL(handed.headers.get('location') ?? '').hash.slice(1));
+    server.clock.advance(60_000);
+
+    const { verifier, challenge } = pkce;
+    const second = `${first}&code_challenge=${challenge}&code_challenge_method=s256`;
+    const location = (await browser.open(second)).headers.get('location') ?? '';
+    t.ok(location.startsWith(`${app}?code=`), location);
+    const body = { auth_code: redirectParameter(location, 'code'), code_verifier: verifier };
+    const session = await server.call('POST', '/token?grant_type=pkce', { body });
+    const [one, other] = [tokens.get('access_token'), session.body.access_token].map((token) =>
+      decodeJwt(String(token)),
+    );
+    t.not(one?.session_id, other?.session_id);
+    t.same(other?.amr, one?.amr, 'the authentication is not newer');
+    for (const token of [tokens.get('refresh_token'), session.body.refresh_token]) {
+      const refresh = { body: { refresh_token: token } };
+      t.equal((await server.call('POST', '/token?grant_type=refresh_token', refresh)).status, 200);
+    }
+
+    const asked = await (await browser.open(`${first}&prompt=login`)).text();
+    t.match(asked, 'name="password"');
+    t.match(await (await browser.open(`${first}&login_hint=eve@pages.example`)).text(), 'name="password"');
+    await server.call('POST', '/logout', { token: String(session.body.access_token) });
+    t.match(await (await browser.open(second)).text(), 'name="password"', 'signed out everywhere');
+  });
+
+  await t.test('a browser has several accounts, and signs one of them out', async (t) => {
+    const browser = new Browser(hosts);
+    for (const name of ['one', 'two']) {
+      const identifier = `${name}@pages.example`;
+      await addUser(identifier);
+      await signIn(browser, `${pagesUrl}/sign-in?other=true`, identifier);
+    }
+    const url = `${pagesUrl}/sign-in?redirect_to=${encodeURIComponent(app)}`;
+    const asked = new URL((await browser.open(url)).headers.get('location') ?? '', apiUrl);
+    t.equal(asked.pathname, '/pages/accounts');
+    /** The id of the session of an account on the page. */
+    async function findSession(name: string): Promise<string> {
+      const page = await (await browser.open(asked.href)).text();
+      const item = page.split('<li>').find((part) => part.includes(`Continue as ${name}@pages.example`));
+      return /name="session_id" value="([^"]+)"/.exec(item ?? '')?.[1] ?? '';
+    }
+    for (const name of ['one', 'two', 'one']) {
+      const session_id = await findSession(name);
+      const used = await browser.submit(asked.href, { session_id }, { target: 'account-use' });
+      const tokens = new URLSearchParams(new URL(used.headers.get('location') ?? '').hash.slice(1));
+      t.match(decodeJwt(tokens.get('access_token') ?? ''), { email: `${name}@pages.example` });
+    }
+    const unknown = { session_id: crypto.randomUUID() };
+    const refused = await browser.submit(asked.href, unknown, { target: 'account-use' });
+    t.match(refused.headers.get('location'), /^\/pages\/accounts\?/);
+
+    const one = await findSession('one');
+    await browser.submit(asked.href, { session_id: one }, { target: 'account-end' });
+    t.equal(await findSession('one'), '');
+    const two = await findSession('two');
+    await browser.submit(asked.href, { session_id: two }, { target: 'account-use' });
+    t.match(await text(browser, 'account'), 'two@pages.example');
+    await browser.submit(asked.href, { session_id: two }, { target: 'account-end' });
+    const empty = await browser.open(asked.href);
+    t.match(empty.headers.get('location'), /^\/pages\/sign-in\?other=true/);
   });
 });
 

@@ -28,7 +28,8 @@ export const pageTable: readonly PageRow[] = [
     submit: { target: 'sign-in', fields: { identifier: 'eve@pages.example', password: 'wrong' } },
     hasProblem: true,
   },
-  { path: 'sign-in?redirect_to=https://example.com/', visitor: 'user', title: 'signIn' },
+  { path: 'sign-in?other=true', visitor: 'user', title: 'signIn' },
+  { path: 'accounts', visitor: 'user', title: 'chooseAccount' },
   { path: 'code', title: 'signInWithCode' },
   {
     path: 'code',

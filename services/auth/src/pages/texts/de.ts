@@ -29,6 +29,7 @@ export const de: PageTexts = {
   continueAs: (name) => `Weiter als ${name}`,
   continueWith: (provider) => `Weiter mit ${provider}`,
   useAnotherAccount: 'Anderes Konto verwenden',
+  chooseAccount: 'Konto auswählen',
   emailConfirmed: 'Ihre E-Mail-Adresse ist bestätigt. Sie können sich jetzt anmelden.',
   accountDeleted: 'Ihr Konto ist gelöscht.',
   signInToContinue: 'Bitte melden Sie sich erneut an, um fortzufahren.',

@@ -29,6 +29,7 @@ export const en = {
   continueAs: (name: string) => `Continue as ${name}`,
   continueWith: (provider: string) => `Continue with ${provider}`,
   useAnotherAccount: 'Use another account',
+  chooseAccount: 'Choose an account',
   emailConfirmed: 'Your email address is confirmed. You can sign in now.',
   accountDeleted: 'Your account is deleted.',
   signInToContinue: 'Please sign in again to continue.',

@@ -29,6 +29,7 @@ export const es: PageTexts = {
   continueAs: (name) => `Continuar como ${name}`,
   continueWith: (provider) => `Continuar con ${provider}`,
   useAnotherAccount: 'Usar otra cuenta',
+  chooseAccount: 'Elegir una cuenta',
   emailConfirmed: 'Tu correo está confirmado. Ya puedes iniciar sesión.',
   accountDeleted: 'Tu cuenta se ha eliminado.',
   signInToContinue: 'Vuelve a iniciar sesión para continuar.',

@@ -29,6 +29,7 @@ export const fr: PageTexts = {
   continueAs: (name) => `Continuer en tant que ${name}`,
   continueWith: (provider) => `Continuer avec ${provider}`,
   useAnotherAccount: 'Utiliser un autre compte',
+  chooseAccount: 'Choisir un compte',
   emailConfirmed: 'Votre adresse e-mail est confirmée. Vous pouvez vous connecter.',
   accountDeleted: 'Votre compte est supprimé.',
   signInToContinue: 'Veuillez vous reconnecter pour continuer.',

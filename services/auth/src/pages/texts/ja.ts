@@ -30,6 +30,7 @@ export const ja: PageTexts = {
   continueAs: (name) => `${name} として続行`,
   continueWith: (provider) => `${provider} で続行`,
   useAnotherAccount: '別のアカウントを使用',
+  chooseAccount: 'アカウントを選択',
   emailConfirmed: 'メールアドレスを確認しました。ログインできます。',
   accountDeleted: 'アカウントを削除しました。',
   signInToContinue: '続けるには、もう一度サインインしてください。',

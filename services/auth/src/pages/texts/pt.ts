@@ -29,6 +29,7 @@ export const pt: PageTexts = {
   continueAs: (name) => `Continuar como ${name}`,
   continueWith: (provider) => `Continuar com ${provider}`,
   useAnotherAccount: 'Usar outra conta',
+  chooseAccount: 'Escolher uma conta',
   emailConfirmed: 'Seu e-mail está confirmado. Você já pode entrar.',
   accountDeleted: 'Sua conta foi excluída.',
   signInToContinue: 'Entre novamente para continuar.',
