@@ -20,8 +20,8 @@ export type AccessType = 'Authenticated' | 'Denied';
 
 /** AccessPolicies and the routes that they are for. */
 export interface PolicyObjects {
-  /** Writes policies and their routes up to this number of policies. */
-  fill(policies: number): Promise<void>;
+  /** Writes policies and their routes up to this number of policies, each with this access. */
+  fill(policies: number, type?: AccessType): Promise<void>;
   /** Edits a policy; answers when that was done, by `monotonicMs`. */
   editPolicy(policy: number, type: AccessType): Promise<number>;
   /** Gives a route a path besides its other ones. */
@@ -54,12 +54,12 @@ export async function createPolicyObjects(kube: KubeApiserver): Promise<PolicyOb
   await applyTo(`${gatewayApi}/v1`, 'infra', gateway);
   let filled = 0;
   return {
-    async fill(policies) {
+    async fill(policies, type = 'Authenticated') {
       const first = filled;
       filled = policies;
       const count = (policies - first) * routesPerPolicy;
       await writeAll(count, (index) => applyRoute(first * routesPerPolicy + index, []));
-      await writeAll(policies - first, (index) => applyPolicy(first + index, 'Authenticated'));
+      await writeAll(policies - first, (index) => applyPolicy(first + index, type));
     },
     editPolicy: applyPolicy,
     editRoute: (route, path) => applyRoute(route, [path]),
