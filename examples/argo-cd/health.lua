@@ -1,4 +1,6 @@
--- Health of a RateLimitConfig for Argo CD: resource.customizations.health.ratelimit.tollgate.dev_RateLimitConfig
+-- Health of a RateLimitConfig or an AccessPolicy for Argo CD, the same script for both:
+-- resource.customizations.health.ratelimit.tollgate.dev_RateLimitConfig
+-- resource.customizations.health.policy.tollgate.dev_AccessPolicy
 local status = obj.status or {}
 if status.observedGeneration ~= obj.metadata.generation then
   return { status = 'Progressing', message = 'waiting for the xDS server' }

@@ -35,8 +35,10 @@ function renderField(
 function renderExplanation(explanation: Explanation): Html {
   const { request, decision } = explanation;
   const { allowed, status, ...others } = decision;
+  const isDenied = !allowed && status >= 400;
+  const outcome = isDenied ? 'denied' : allowed ? 'allowed' : 'answered';
   const answer = html`<h2>Answer</h2>
-<p><strong class="${allowed ? 'True' : 'False'}">${status} ${allowed ? 'allowed' : 'denied'}</strong> ${request.method} ${request.host}${request.path}</p>
+<p><strong class="${isDenied ? 'False' : 'True'}">${status} ${outcome}</strong> ${request.method} ${request.host}${request.path}</p>
 ${definitions(others)}`;
   if (explanation.policies === undefined) return html`${answer}<p class="notice">${explanation.reason}</p>`;
   const { route, caller, policies } = explanation;

@@ -126,12 +126,15 @@ export async function createExtAuthz(
     logger,
     settings,
   };
-  const explainer = new CheckExplainer({ ...checks, keySettings: settings, store: context.store });
+  const resources = new ResourceMetadata({ rules, policies, issuer: issuerUrl(settings) });
+  const explainer = new CheckExplainer({
+    ...{ ...checks, resources, keySettings: settings, store: context.store },
+  });
   context.explain.current = explainer;
   const authorizer = observeChecks(new Authorizer(checks), { logger, registry, tracing, rules, policies });
   const servers = await createExtAuthzServers({
     authorizer,
-    resources: new ResourceMetadata({ rules, policies, issuer: issuerUrl(settings) }),
+    resources,
     wantedHeaders: withKeyHeaders(settings, () => policies?.current?.headers ?? noHeaders),
     wantsRoute: () => policies?.current?.hasRoutes === true,
     health,

@@ -1,5 +1,7 @@
 import { isUuid } from '@tollgate/kit/text';
 import type { ApiKeyStateStore } from '../api-keys/state-store.ts';
+import { apiKeySettings } from '../config/api-keys.ts';
+import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { versionClaim } from '../keys/client-tokens.ts';
 import { type JwtClaims, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
@@ -30,7 +32,7 @@ export interface ExplainedCaller {
 
 /** States are read from the database each time, and nothing is recorded. */
 export interface ExplainCallerContext extends AuthorizerContext {
-  readonly keySettings: KeySettings;
+  readonly keySettings: KeySettings & Pick<Settings, 'apiKeysEnabled'>;
   readonly store: {
     readonly identityStates: Pick<IdentityStateStore, 'findMany'>;
     readonly clientStates: Pick<ClientStateStore, 'findMany'>;
@@ -46,8 +48,9 @@ export async function identifyExplained(
 ): Promise<Caller> {
   const { credential, as, address = '' } = caller;
   if (credential !== undefined && credential !== '') {
-    const isKey = isKeyToken(credential, keyStarts(context.keySettings)) || !credential.includes('.');
-    return isKey
+    const mayBeKey = isKeyToken(credential, keyStarts(context.keySettings)) || !credential.includes('.');
+    // Checks take every credential for a token then.
+    return mayBeKey && context.keySettings.apiKeysEnabled
       ? await identifyKey(context, { digest: keyDigest(credential, context.keySettings), address }, mapping)
       : await identifyBearer(context, credential, mapping);
   }
@@ -56,6 +59,10 @@ export async function identifyExplained(
   if (!isUuid(id) || !['user', 'key', 'client'].includes(kind ?? ''))
     throw errors.validation_failed({ message: 'as must be user:<id>, key:<id> or client:<id>' });
   if (kind === 'key') {
+    if (!context.keySettings.apiKeysEnabled)
+      throw errors.validation_failed({
+        message: `checks accept no API keys: set ${apiKeySettings.apiKeysEnabled.env}`,
+      });
     const digest = await context.store.apiKeyStates.findDigest(id);
     return identifyKey(context, { digest, address }, mapping);
   }

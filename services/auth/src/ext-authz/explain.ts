@@ -11,6 +11,7 @@ import type { Caller } from './identity.ts';
 import { type MatchedPolicy, matchRequest, type RequestMatch } from './match-request.ts';
 import type { LimitPeek } from './rate-limit.ts';
 import type { RateLimiter } from './rate-limiter.ts';
+import type { ResourceMetadata } from './resource-metadata.ts';
 
 export interface ExplainedRequest extends ExplainedCaller {
   readonly method: string;
@@ -24,6 +25,7 @@ export interface ExplainedRequest extends ExplainedCaller {
 
 export interface ExplainContext extends ExplainCallerContext {
   readonly rateLimiter: Pick<RateLimiter, 'check' | 'peek'> | undefined;
+  readonly resources: Pick<ResourceMetadata, 'answer'>;
 }
 
 /** How a check would be decided, ready for JSON. */
@@ -38,12 +40,18 @@ export class CheckExplainer {
   }
 
   async explain(input: ExplainedRequest) {
-    const { rules, policies } = this.#context;
+    const { rules, policies, resources } = this.#context;
     const { current } = rules;
     const request = toRequest(input);
     const target = { method: request.method, host: request.host, path: request.path.split('?', 1)[0] };
     if (policies !== undefined && policies.current === undefined)
       return { request: target, reason: 'no policies have arrived yet', decision: toJson(unavailable()) };
+    const answer = resources.answer(request);
+    if (answer !== undefined) {
+      const { httpStatus: status, headers } = answer;
+      const reason = 'the auth server itself answers with the metadata of the resource (RFC 9728)';
+      return { request: target, reason, decision: { allowed: false, status, headers } };
+    }
     const match = findMatch(current, request, { table: policies?.current, policy: input.policy });
     if (!match.ok) return { request: target, reason: match.reason, decision: toJson(refuse(match)) };
     const { matched, hits } = match;
@@ -103,7 +111,7 @@ function toRequest({ method, url, headers = {}, route, address = '' }: Explained
   const [, host = '', path = ''] = /^[a-z]+:\/\/([^/?#]*)([^#]*)/i.exec(url) ?? [];
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return {
-    ...{ method: method.toUpperCase(), host, path: path.startsWith('/') ? path : `/${path}`, route },
+    ...{ method, host, path: path.startsWith('/') ? path : `/${path}`, route },
     ...{ headers: Object.fromEntries(named), headerNames: named.map(([name]) => name) },
     ...{ authorization: [], sourceAddress: address, forwardedFor: [] },
   };

@@ -4,6 +4,8 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startRateLimitService } from '@tollgate/testkit/services';
 import { withFreePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
+import { emptyMapping } from '../../src/ext-authz/claim-mapping.ts';
+import { type ExplainCallerContext, identifyExplained } from '../../src/ext-authz/explain-caller.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
@@ -31,6 +33,7 @@ const shop = {
     },
     open: { targetRefs, access: { type: 'Public' } },
     closed: { targetRefs, access: { type: 'Denied' } },
+    mcp: { hosts: ['mcp.test'], access: { resource: { name: 'Orders' } } },
   },
   routes: [
     httpRoute('orders', [
@@ -181,6 +184,11 @@ t.test('callers without access, routes of a gateway and other policies are expla
     decision: { status: 403, error_code: 'route_denied' },
   });
   t.match(await explain('https://a.test/orders//x'), { decision: { status: 400 } });
+  t.match(await explain(url, { method: 'get' }), { request: { method: 'get' } }, 'as a client has sent it');
+  t.match(await explain('https://mcp.test/.well-known/oauth-protected-resource'), {
+    reason: /metadata of the resource/,
+    decision: { allowed: false, status: 200, headers: { 'content-type': 'application/json' } },
+  });
   t.match(await explain(url, { as: `user:${randomUUID()}` }), {
     caller: { problem: 'user_not_found' },
   });
@@ -205,6 +213,14 @@ t.test('callers without access, routes of a gateway and other policies are expla
   });
   const { body: stored } = await server.call('GET', `/admin/api-keys/${created.id}`, { token: adminToken() });
   t.notOk(stored.last_used_at, 'no use is recorded');
+});
+
+t.test('without API keys, none is explained', async (t) => {
+  // Nothing else is read before.
+  const context = { keySettings: { apiKeysEnabled: false } } as unknown as ExplainCallerContext;
+  await t.rejects(identifyExplained(context, { as: `key:${randomUUID()}` }, emptyMapping), {
+    message: /^checks accept no API keys: set \w*API_KEYS_ENABLED$/,
+  });
 });
 
 async function createKey({ call }: AuthServer, fields: object) {

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import type { Condition } from '../../src/catalog/validation-result.ts';
+import type { PolicyResult } from '../../src/policies/policy-result.ts';
 import type { ObjectStatus } from '../../src/status/object-status.ts';
+import { toPolicyStatus } from '../../src/status/policy-status.ts';
 import { toStatusManifest } from '../../src/status/status-manifest.ts';
 
 // The script runs in the Lua of Redis, which is there for other tests; Argo CD has 5.1, too.
@@ -48,4 +50,22 @@ t.test('Argo CD health follows the status', async (t) => {
   t.equal(await health(makeObject({ programmed: pending })), 'Progressing: by 0 of 1');
   const invalid: Condition = { status: 'False', reason: 'Invalid', message: 'spec: wrong' };
   t.equal(await health(makeObject({ accepted: invalid })), 'Degraded: spec: wrong');
+});
+
+t.test('Argo CD health follows the status of an AccessPolicy', async (t) => {
+  const spec = { hosts: ['a.test'] };
+  const result = {
+    ...{ id: 'shop/a', namespace: 'shop', name: 'a', label: 'shop/a', generation: 1, heldBack: undefined },
+    ...{ problems: [], warnings: [], ancestors: [], allowedHosts: [], inForce: { generation: 1, spec } },
+  };
+  const makePolicy = (programmed: Condition, problems: PolicyResult['problems'] = []) => ({
+    metadata: { generation: 1 },
+    status: toPolicyStatus({ result: { ...result, problems }, programmed, isSeen: false }, {}, 0),
+  });
+  const programmed: Condition = { status: 'True', reason: 'Programmed', message: 'acknowledged' };
+  t.equal(await health(makePolicy(programmed)), 'Healthy: acknowledged');
+  const absent: Condition = { status: 'Unknown', reason: 'NoClients', message: 'no auth server' };
+  t.equal(await health(makePolicy(absent)), 'Progressing: no auth server');
+  const problem = { source: '', field: 'spec.hosts', message: 'wrong', reason: 'Invalid' } as const;
+  t.equal(await health(makePolicy(programmed, [problem])), 'Degraded: spec.hosts: wrong');
 });
