@@ -301,6 +301,18 @@ t.test('all rules together have a bounded number of matches', async (t) => {
   ]);
 });
 
+t.test('regular expressions of all rules together have a bounded size', async (t) => {
+  const match = (path: string) => `{ path: { type: RegularExpression, value: '/${path}' } }`;
+  const spec = (...paths: readonly string[]) =>
+    `\n  hosts: [a.test]\n  rules: [{ matches: [${paths.map(match).join(', ')}] }]`;
+  compileValid(spec('a{1000}', 'b{1000}'));
+  const problems = compileProblems(spec('a{1000}', 'b{1000}', 'c{100}', 'd{1'));
+  t.match(problems, [
+    /^shop\/orders: spec\.rules\[0\]\.matches\[2\]\.path\.value: makes .* larger than 2048 instructions/,
+    /^shop\/orders: spec\.rules\[0\]\.matches\[3\]\.path\.value: makes .* larger/,
+  ]);
+});
+
 t.test('a match never matches if an earlier one is for all of its paths', async (t) => {
   const path = (type: string, value: string) => `{ path: { type: ${type}, value: ${value} } }`;
   const isReported = (...paths: readonly string[]) =>

@@ -43,9 +43,12 @@ export const everyPath: PathMatch = { type: 'PathPrefix', value: '/' };
  * Parses a match of Gateway API. `Exact` is the whole path, and differs from the same path with a
  * slash at the end; `PathPrefix` compares whole segments.
  */
-export function parsePathMatch({ type, value }: PathMatch): ParsedPathPattern {
+export function parsePathMatch(
+  { type, value }: PathMatch,
+  compile: CompileRegex = compileRegex,
+): ParsedPathPattern {
   if (type === 'RegularExpression') {
-    const regex = compileRegex(value);
+    const regex = compile(value);
     return regex.ok ? { ok: true, pattern: { type: 'regex', regex: regex.regex } } : regex;
   }
   if (!value.startsWith('/')) return reject('must start with a slash');
@@ -58,6 +61,8 @@ export function parsePathMatch({ type, value }: PathMatch): ParsedPathPattern {
   return { ok: true, pattern: { type: 'segments', segments, isPrefix, trailingSlash, ignoreCase: false } };
 }
 
+export type CompileRegex = (source: string) => CompiledRegex;
+
 type CompiledRegex =
   | { readonly ok: true; readonly regex: RE2JS }
   | { readonly ok: false; readonly reason: string };
@@ -68,6 +73,36 @@ export function compileRegex(source: string): CompiledRegex {
     return { ok: true, regex: RE2JS.compile(source) };
   } catch (error) {
     return reject(`is no regular expression of RE2: ${error instanceof Error ? error.message : ''}`);
+  }
+}
+
+/**
+ * Compiles regular expressions until they are too large together. `x{1000}` has a thousand
+ * instructions, each of which takes memory, and time for each character of a request.
+ */
+export class RegexBudget {
+  readonly #maxSize: number;
+  #size = 0;
+
+  /** @param maxSize instructions of RE2 */
+  constructor(maxSize: number) {
+    this.#maxSize = maxSize;
+  }
+
+  compile(source: string): CompiledRegex {
+    const compiled = this.#isExceeded() ? this.#reject() : compileRegex(source);
+    if (compiled.ok) this.#size += compiled.regex.programSize();
+    return compiled.ok && this.#isExceeded() ? this.#reject() : compiled;
+  }
+
+  #isExceeded(): boolean {
+    return this.#size > this.#maxSize;
+  }
+
+  #reject() {
+    return reject(
+      `makes the regular expressions of the policy larger than ${this.#maxSize} instructions of RE2 together: use shorter repetitions than in x{100}, or fewer expressions`,
+    );
   }
 }
 

@@ -1,5 +1,12 @@
 import type { PathEntry } from './path-index.ts';
-import { compileRegex, everyPath, type PathMatch, type PathPattern, parsePathMatch } from './path-pattern.ts';
+import {
+  type CompileRegex,
+  compileRegex,
+  everyPath,
+  type PathMatch,
+  type PathPattern,
+  parsePathMatch,
+} from './path-pattern.ts';
 import { type Precedence, precedenceOf } from './precedence.ts';
 
 /** Registered methods. A misspelled method would never match. */
@@ -56,17 +63,18 @@ export type MatchResult =
   | { readonly ok: false; readonly problems: readonly MatchProblem[] };
 
 /** Compiles a match, or says what is wrong with it. */
-export function compileMatch(match: RequestMatch): MatchResult {
+export function compileMatch(match: RequestMatch, compile: CompileRegex = compileRegex): MatchResult {
   const { path = everyPath, methods, headers = [], queryParams = [] } = match;
   const problems: MatchProblem[] = [];
   const report = (field: string, message: string): void => void problems.push({ field, message });
-  const parsed = parsePathMatch(path);
+  const parsed = parsePathMatch(path, compile);
   if (!parsed.ok) report('path.value', parsed.reason);
   for (const [index, method] of (methods ?? []).entries())
     if (!knownMethods.includes(method)) report(`methods[${index}]`, unknownMethod(method));
+  const options = { report, compile };
   const compared = [
-    ...compileValues(headers, readHeader, { field: 'headers', normalize: toLowerCase, report }),
-    ...compileValues(queryParams, readQueryParam, { field: 'queryParams', normalize: unchanged, report }),
+    ...compileValues(headers, readHeader, { ...options, field: 'headers', normalize: toLowerCase }),
+    ...compileValues(queryParams, readQueryParam, { ...options, field: 'queryParams', normalize: unchanged }),
   ];
   if (!parsed.ok || problems.length > 0) return { ok: false, problems };
   const conditions = [...(methods === undefined ? [] : [toMethodCondition(methods)]), ...compared];
@@ -110,12 +118,13 @@ interface ValuesOptions {
   readonly field: string;
   readonly normalize: (name: string) => string;
   readonly report: (field: string, message: string) => void;
+  readonly compile: CompileRegex;
 }
 
 function compileValues(
   matches: readonly ValueMatch[],
   read: ReadValue,
-  { field, normalize, report }: ValuesOptions,
+  { field, normalize, report, compile }: ValuesOptions,
 ): Condition[] {
   const names = new Set<string>();
   return matches.flatMap(({ type = 'Exact', name: written, value }, index): readonly Condition[] => {
@@ -123,7 +132,7 @@ function compileValues(
     if (names.has(name)) report(`${field}[${index}].name`, `'${written}' is compared twice: remove one`);
     names.add(name);
     if (type === 'Exact') return [(request) => read(request, name) === value];
-    const compiled = compileRegex(value);
+    const compiled = compile(value);
     if (!compiled.ok) {
       report(`${field}[${index}].value`, compiled.reason);
       return [];
