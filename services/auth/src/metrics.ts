@@ -83,7 +83,7 @@ export class Metrics {
     });
     this.eventDeliveries = new Counter({
       name: 'auth_event_deliveries_total',
-      help: 'Attempts to deliver events by webhook, by endpoint (its name, or settings) and result: delivered, failed (retried later), abandoned.',
+      help: 'Attempts to deliver events by webhook, by endpoint (its name, settings, or oauth_clients) and result: delivered, failed (retried later), abandoned.',
       labelNames: ['endpoint', 'result'],
       registers,
     });

@@ -783,6 +783,8 @@ export interface components {
             request_parameter_supported?: boolean;
             request_uri_parameter_supported?: boolean;
             acr_values_supported?: string[];
+            backchannel_logout_supported?: boolean;
+            backchannel_logout_session_supported?: boolean;
             prompt_values_supported?: string[];
             ui_locales_supported?: string[];
             code_challenge_methods_supported?: string[];
@@ -1590,6 +1592,8 @@ export interface components {
             software_version?: string;
             require_pushed_authorization_requests?: boolean;
             dpop_bound_access_tokens?: boolean;
+            backchannel_logout_uri?: string;
+            backchannel_logout_session_required?: boolean;
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
             /** @enum {unknown} */
@@ -1642,6 +1646,8 @@ export interface components {
             software_version?: string;
             require_pushed_authorization_requests?: boolean;
             dpop_bound_access_tokens?: boolean;
+            backchannel_logout_uri?: string;
+            backchannel_logout_session_required?: boolean;
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
             /** @enum {unknown} */
@@ -1699,6 +1705,8 @@ export interface components {
                 software_version?: string;
                 require_pushed_authorization_requests?: boolean;
                 dpop_bound_access_tokens?: boolean;
+                backchannel_logout_uri?: string;
+                backchannel_logout_session_required?: boolean;
                 /** @enum {unknown} */
                 access_token_typ?: "at+jwt";
                 /** @enum {unknown} */
@@ -4029,6 +4037,8 @@ export interface operations {
                     require_auth_time?: boolean;
                     software_id?: string;
                     software_version?: string;
+                    backchannel_logout_uri?: string;
+                    backchannel_logout_session_required?: boolean;
                     require_pushed_authorization_requests?: boolean;
                     dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
@@ -4117,6 +4127,8 @@ export interface operations {
                     require_auth_time?: boolean;
                     software_id?: string;
                     software_version?: string;
+                    backchannel_logout_uri?: string;
+                    backchannel_logout_session_required?: boolean;
                     require_pushed_authorization_requests?: boolean;
                     dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;

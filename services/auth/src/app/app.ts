@@ -79,9 +79,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
       : undefined,
     new IndexBuilder({ ...settings, store: context.store, logger }),
     settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,
-    settings.eventWebhookUri === '' && !settings.eventWebhooksEnabled
-      ? undefined
-      : new EventDeliveries(context),
+    EventDeliveries.isNeeded(context) ? new EventDeliveries(context) : undefined,
     parts.templates,
     { name: 'background work', stop: ({ signal }) => context.background.close(signal) },
     {

@@ -84,7 +84,7 @@ export const tokenUseClaim = 'token_use';
 export const idTokenUse = 'id';
 
 /** Values of the header `typ`. */
-export type JwtType = 'JWT' | 'at+jwt' | 'token-introspection+jwt';
+export type JwtType = 'JWT' | 'at+jwt' | 'token-introspection+jwt' | 'logout+jwt';
 
 /**
  * Signs claims with the current key.

@@ -71,6 +71,7 @@ export function readDocument(url: string, text: string): ClientInput {
     grant_types: grants.filter((grant) => documentGrants.includes(grant)),
     metadata: {
       post_logout_redirect_uris: [...(readTexts(document, 'post_logout_redirect_uris') ?? [])],
+      backchannel_logout_uri: readText(document, 'backchannel_logout_uri'),
       require_pushed_authorization_requests: document.require_pushed_authorization_requests === true,
       dpop_bound_access_tokens: document.dpop_bound_access_tokens === true,
       access_token_typ: readText(document, 'access_token_typ'),

@@ -22,6 +22,10 @@ export const metadataMembers = {
   require_auth_time: optionalFlag,
   software_id: optionalText,
   software_version: optionalText,
+  /** @see OpenID Connect Back-Channel Logout §2.2 */
+  backchannel_logout_uri: optionalText,
+  /** Logout tokens always have `sid`. */
+  backchannel_logout_session_required: optionalFlag,
   /** @see RFC 9126 §6 */
   require_pushed_authorization_requests: optionalFlag,
   /** Whether it always proves possession of a key. @see RFC 9449 §5.2 */
@@ -86,6 +90,8 @@ const checks: Readonly<Record<keyof ClientMetadata, Check>> = {
   require_auth_time: () => undefined,
   software_id: isShort,
   software_version: isShort,
+  backchannel_logout_uri: (uri) => (String(uri).includes('#') ? 'must have no fragment' : isUri(uri)),
+  backchannel_logout_session_required: () => undefined,
   require_pushed_authorization_requests: () => undefined,
   dpop_bound_access_tokens: () => undefined,
   access_token_typ: (typ) => (typ === profileType ? undefined : `must be ${profileType}`),

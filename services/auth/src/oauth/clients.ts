@@ -155,21 +155,26 @@ async function checkMore(
   { settings, store }: OAuthContext,
   {
     rate_limit: limit,
-    jwks_uri: uri,
+    jwks_uri: keysUri,
     org_id: orgId,
-  }: Pick<OAuthClient, 'rate_limit' | 'jwks_uri' | 'org_id'>,
+    metadata: { backchannel_logout_uri: logoutUri },
+  }: Pick<OAuthClient, 'rate_limit' | 'jwks_uri' | 'org_id' | 'metadata'>,
 ): Promise<void> {
   if (settings.organizationsEnabled && orgId !== null && !(await store.organizations.find(orgId)))
     throw errors.validation_failed({ message: 'org_id is not the id of an organization' });
   const parsed = parseLimitOverride(limit);
   if (!parsed.ok) throw errors.validation_failed({ message: `limit cannot be used: ${parsed.reason}` });
   // Checked again with each request: the name may be resolved to another address then.
-  const problem = uri === null ? undefined : await findKeysUriProblem(uri, settings.oauthServerPrivateHosts);
-  if (problem !== undefined)
-    throw errors.validation_failed({ message: `jwks_uri cannot be used: ${problem}` });
+  for (const [name, uri] of Object.entries({ jwks_uri: keysUri, backchannel_logout_uri: logoutUri })) {
+    const problem = uri && (await findFetchedUriProblem(uri, settings.oauthServerPrivateHosts));
+    if (problem) throw errors.validation_failed({ message: `${name} cannot be used: ${problem}` });
+  }
 }
 
-async function findKeysUriProblem(uri: string, privateHosts: readonly string[]): Promise<string | undefined> {
+async function findFetchedUriProblem(
+  uri: string,
+  privateHosts: readonly string[],
+): Promise<string | undefined> {
   const { protocol, hostname } = new URL(uri);
   if (protocol !== 'https:' && !privateHosts.includes(hostname)) return 'it is not an https URL';
   return findUrlProblem(uri, privateHosts);

@@ -59,6 +59,8 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       // Its default is true.
       request_uri_parameter_supported: false,
       acr_values_supported: acrValues,
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
       ...(isHosted && {
         end_session_endpoint: `${base}/oauth/logout`,
         prompt_values_supported: promptValues,

@@ -87,8 +87,15 @@ interface FetchTextOptions extends SendOptions {
   readonly requiresHttps?: boolean;
 }
 
-class FetchRejected extends Error {
+export class FetchRejected extends Error {
   override readonly name = 'FetchRejected';
+  /** The status of the response; undefined without one. */
+  readonly status: number | undefined;
+
+  constructor(message: string, status?: number) {
+    super(message);
+    this.status = status;
+  }
 }
 
 /**
@@ -134,7 +141,8 @@ export async function postText(url: URL, options: SendOptions & { readonly body:
   const response = await send(url, options, { signal, body: options.body });
   const { statusCode = 0 } = response;
   response.destroy();
-  if (statusCode < 200 || statusCode > 299) throw new FetchRejected(`the response has status ${statusCode}`);
+  if (statusCode < 200 || statusCode > 299)
+    throw new FetchRejected(`the response has status ${statusCode}`, statusCode);
 }
 
 /**

@@ -3,13 +3,15 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { type Millis, sleepFor } from '@tollgate/kit/time';
 import { parseSecrets } from '../config/hook-definitions.ts';
+import type { Settings } from '../config/settings.ts';
 import { signedHeaders } from '../hooks/http.ts';
+import { sendLogoutToken } from '../oauth/back-channel-logout.ts';
+import type { OAuthContext } from '../oauth/clients.ts';
 import { postText } from '../outbound/fetch.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
-import { type EventStore, type StoredEvent, settingsWebhookId } from './store.ts';
+import { clientLogoutsId, type EventStore, type StoredEvent, settingsWebhookId } from './store.ts';
 import { signingSecrets, type WebhookStore } from './webhook-store.ts';
 
-export type WebhooksContext = SessionsContext & {
+export type WebhooksContext = OAuthContext & {
   readonly store: { readonly events: EventStore; readonly webhooks: WebhookStore };
 };
 
@@ -31,11 +33,18 @@ export function retryDelayMs(attempts: number): Millis {
 }
 
 /** Where events are posted to. */
+interface Target {
+  readonly url: string;
+  readonly secrets: readonly Buffer[];
+}
+
 interface Endpoint {
   readonly id: string;
   readonly name: string;
-  readonly url: string;
-  readonly secrets: readonly Buffer[];
+  /** Whether it has a row, which shows the last delivery. */
+  readonly isStored: boolean;
+  /** Throws if the event has to be delivered again. */
+  readonly deliver: (event: StoredEvent) => Promise<void>;
 }
 
 /**
@@ -49,6 +58,7 @@ export class EventDeliveries implements LifecycleComponent {
   readonly name = 'event webhooks';
   readonly #context: WebhooksContext;
   readonly #fromSettings: Endpoint | undefined;
+  readonly #clients: Endpoint | undefined;
   readonly #stopping = new AbortController();
   /** Batches that are being delivered, by endpoint. */
   readonly #batches = new Map<string, Promise<void>>();
@@ -61,13 +71,29 @@ export class EventDeliveries implements LifecycleComponent {
     const { eventWebhookUri: url, eventWebhookSecrets } = context.settings;
     const parsed = parseSecrets(eventWebhookSecrets);
     const secrets = parsed.ok ? parsed.value : [];
+    const { settings } = context;
     this.#context = context;
-    this.#fromSettings = url === '' ? undefined : { id: settingsWebhookId, name: 'settings', url, secrets };
+    this.#fromSettings =
+      url === '' ? undefined : this.#webhook({ id: settingsWebhookId, name: 'settings', url, secrets });
+    this.#clients = settings.oauthServerEnabled
+      ? {
+          id: clientLogoutsId,
+          name: 'oauth_clients',
+          isStored: false,
+          deliver: (event) => this.#sendLogout(event),
+        }
+      : undefined;
+  }
+
+  /** Whether there may be anything to deliver. */
+  static isNeeded({ settings }: Pick<WebhooksContext, 'settings'>): boolean {
+    return hasWebhooks(settings) || settings.oauthServerEnabled;
   }
 
   /** @throws Error if changes would not write events: a connection pooler drops the parameter. */
   async start(): Promise<void> {
-    if (!(await this.#context.store.events.isRecording()))
+    const { store, settings } = this.#context;
+    if (hasWebhooks(settings) && !(await store.events.isRecording()))
       throw new Error(
         'event webhooks need the startup parameter tollgate.events: connect to PostgreSQL without a pooler that drops it',
       );
@@ -96,6 +122,7 @@ export class EventDeliveries implements LifecycleComponent {
     const endpoints = await store.events.pending(new Date(nowMs()), {
       fromSettings: this.#fromSettings !== undefined,
       fromApi: settings.eventWebhooksEnabled,
+      fromClients: this.#clients !== undefined,
     });
     this.#updateMetrics(new Set(endpoints.map(({ name }) => name)));
     for (const { id, isDue } of endpoints) {
@@ -120,7 +147,7 @@ export class EventDeliveries implements LifecycleComponent {
   async #deliverBatch(id: string): Promise<void> {
     const { store, nowMs } = this.#context;
     const now = nowMs();
-    const endpoint = id === settingsWebhookId ? this.#fromSettings : await this.#load(id);
+    const endpoint = await this.#find(id);
     if (endpoint === undefined) return;
     const events = await store.events.claim(new Date(now), {
       webhookId: id,
@@ -134,23 +161,36 @@ export class EventDeliveries implements LifecycleComponent {
   }
 
   /** The endpoint as it is now: its secrets may have been rotated. */
-  async #load(id: string): Promise<Endpoint | undefined> {
+  async #find(id: string): Promise<Endpoint | undefined> {
+    if (id === settingsWebhookId) return this.#fromSettings;
+    if (id === clientLogoutsId) return this.#clients;
     const { store, nowMs } = this.#context;
     const webhook = await store.webhooks.find(id);
-    return webhook && { id, name: webhook.name, url: webhook.url, secrets: signingSecrets(webhook, nowMs()) };
+    if (webhook === undefined) return undefined;
+    const { name, url } = webhook;
+    return this.#webhook({ id, name, url, secrets: signingSecrets(webhook, nowMs()) });
+  }
+
+  #webhook({ id, name, ...target }: Target & Pick<Endpoint, 'id' | 'name'>): Endpoint {
+    const deliver = (event: StoredEvent) => postEvent(toMessage(event), target, this.#context);
+    return { id, name, isStored: id !== settingsWebhookId, deliver };
+  }
+
+  async #sendLogout({ subjectId, data }: StoredEvent): Promise<void> {
+    const ended = { clientId: subjectId, userId: String(data.sub), sessionId: String(data.sid) };
+    await sendLogoutToken(this.#context, ended);
   }
 
   async #deliver(event: StoredEvent, endpoint: Endpoint): Promise<boolean> {
-    const { store, settings, metrics, nowMs } = this.#context;
+    const { store, metrics, nowMs } = this.#context;
     try {
-      await postEvent(toMessage(event), endpoint, { settings, nowMs });
+      await endpoint.deliver(event);
     } catch (error) {
       await this.#reschedule(event, endpoint, error);
       return false;
     }
     await store.events.finish(event);
-    if (endpoint.id !== settingsWebhookId)
-      await store.webhooks.recordDelivery(endpoint.id, new Date(nowMs()));
+    if (endpoint.isStored) await store.webhooks.recordDelivery(endpoint.id, new Date(nowMs()));
     metrics.eventDeliveries.inc({ endpoint: endpoint.name, result: 'delivered' });
     return true;
   }
@@ -166,13 +206,17 @@ export class EventDeliveries implements LifecycleComponent {
       nextAttemptAt: isGivenUp ? undefined : new Date(nextMs),
       error,
     });
-    if (endpoint.id !== settingsWebhookId) await store.webhooks.recordFailure(endpoint.id, { at, error });
+    if (endpoint.isStored) await store.webhooks.recordFailure(endpoint.id, { at, error });
     const { eventId, type, attempts } = event;
     const fields = { endpoint: endpoint.name, eventId, type, attempts, error };
     metrics.eventDeliveries.inc({ endpoint: endpoint.name, result: isGivenUp ? 'abandoned' : 'failed' });
     if (isGivenUp) logger.error(fields, 'gave up delivering event');
     else logger.warn(fields, 'failed to deliver event');
   }
+}
+
+function hasWebhooks({ eventWebhookUri, eventWebhooksEnabled }: Settings): boolean {
+  return eventWebhookUri !== '' || eventWebhooksEnabled;
 }
 
 /** A message as endpoints receive it. */
@@ -190,7 +234,7 @@ function toMessage({ eventId, type, createdAt, data }: StoredEvent): EventMessag
 /** @throws FetchRejected, or an error of the network. */
 export async function postEvent(
   { id, type, at, data }: EventMessage,
-  { url, secrets }: Pick<Endpoint, 'url' | 'secrets'>,
+  { url, secrets }: Target,
   { settings, nowMs }: Pick<WebhooksContext, 'settings' | 'nowMs'>,
 ): Promise<void> {
   const body = JSON.stringify({ type, timestamp: at.toISOString(), data });

@@ -7,10 +7,15 @@ import { columnNames, parameters, statement } from '../db/statement.ts';
 /** The endpoint of the settings, which has no row. */
 export const settingsWebhookId = '00000000-0000-0000-0000-000000000000';
 
+/** Ends of sessions of OAuth clients, which go to the client that is their subject. */
+export const clientLogoutsId = '00000000-0000-0000-0000-000000000001';
+
 /** An event that is to be delivered, or was given up. */
 export interface StoredEvent {
   readonly id: string;
   readonly eventId: string;
+  /** Events of a subject are delivered in order. */
+  readonly subjectId: string;
   /** The nil UUID for the endpoint of the settings. */
   readonly webhookId: string;
   /** `user.created`, `session.revoked`, … */
@@ -27,6 +32,7 @@ export interface StoredEvent {
 const eventRow = {
   id: bigint,
   event_id: uuid,
+  user_id: uuid,
   webhook_id: uuid,
   type: text,
   data: json.as<JsonObject>(),
@@ -40,8 +46,8 @@ const columns = columnNames(eventRow, 'e');
 
 const p = {
   ...parameters(bigint, 'id'),
-  ...parameters(uuid, 'eventId', 'webhookId'),
-  ...parameters(boolean, 'fromSettings', 'fromApi'),
+  ...parameters(uuid, 'eventId', 'webhookId', 'logoutsId'),
+  ...parameters(boolean, 'fromSettings', 'fromApi', 'fromClients'),
   ...parameters(integer, 'attempts', 'limit', 'offset'),
   ...parameters(timestamptz, 'now', 'until', 'retryUntil'),
   ...parameters(timestamptz.orNull, 'nextAttemptAt', 'failedAt'),
@@ -52,7 +58,8 @@ const isRecording = statement({
   value: text.orNull,
 })`select current_setting('tollgate.events', true) as value`;
 
-// Every endpoint, and whether events for it are due: at most twenty, and that of the settings.
+// Every endpoint, and whether events for it are due: at most twenty, that of the settings, and the
+// OAuth clients as one.
 const pending = statement({ id: uuid, name: text, is_due: boolean })`
   select w.id, w.name, exists (
     select 1 from tollgate_events e
@@ -60,6 +67,7 @@ const pending = statement({ id: uuid, name: text, is_due: boolean })`
   ) as is_due
   from (
     select ${p.webhookId}::uuid as id, 'settings' as name where ${p.fromSettings}::boolean
+    union all select ${p.logoutsId}::uuid, 'oauth_clients' where ${p.fromClients}::boolean
     union all select id, name from tollgate_webhooks where not disabled and ${p.fromApi}::boolean
   ) w`;
 
@@ -125,9 +133,13 @@ export class EventStore {
   /** The endpoints, and which of them have events that are due. */
   async pending(
     now: Date,
-    { fromSettings, fromApi }: { readonly fromSettings: boolean; readonly fromApi: boolean },
+    sources: {
+      readonly fromSettings: boolean;
+      readonly fromApi: boolean;
+      readonly fromClients: boolean;
+    },
   ): Promise<readonly { readonly id: string; readonly name: string; readonly isDue: boolean }[]> {
-    const values = { now, webhookId: settingsWebhookId, fromSettings, fromApi };
+    const values = { now, webhookId: settingsWebhookId, logoutsId: clientLogoutsId, ...sources };
     const rows = await pending.run(this.#sql, values);
     return rows.map(({ id, name, is_due: isDue }) => ({ id, name, isDue }));
   }
@@ -178,6 +190,7 @@ function toEvent(r: RowOf<typeof eventRow>): StoredEvent {
   return {
     id: r.id,
     eventId: r.event_id,
+    subjectId: r.user_id,
     webhookId: r.webhook_id,
     type: r.type,
     data: r.data,

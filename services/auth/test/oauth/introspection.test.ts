@@ -1,10 +1,14 @@
 // Whether a token is valid, and its end.
+import { text } from 'node:stream/consumers';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import {
   authorizationServer,
   authorize,
+  checkRequest,
   createApplication,
   createMachine,
   machineToken,
@@ -12,6 +16,8 @@ import {
   requestToken,
   type ShownClient,
 } from '../helpers/oauth-clients.ts';
+import { privateKeys } from '../helpers/signing-keys.ts';
+import { startWebServer } from '../helpers/web-server.ts';
 
 async function start(t: Test) {
   const server = await startAuthServer(t, authorizationServer);
@@ -118,5 +124,72 @@ t.test('a refresh token that was used, and those of a banned user, end the sessi
     t.equal((await send(server, 'revoke', client, String(body[`${kind}_token`]))).status, 200);
     await ban('none');
     t.match(await refresh(String(body.refresh_token)), { body: { error: 'invalid_grant' } }, kind);
+  }
+});
+
+t.test('a client gets a logout token when its session has ended, whatever has ended it', async (t) => {
+  const received: string[] = [];
+  let status = 204;
+  const { port } = await startWebServer(t, (request, response) => {
+    void text(request).then((form) => {
+      received.push(new URLSearchParams(form).get('logout_token') ?? '');
+      response.writeHead(status).end();
+    });
+  });
+  const server = await startAuthServer(t, {
+    ...authorizationServer,
+    OAUTH_SERVER_PRIVATE_HOSTS: '127.0.0.1',
+    JWT_KEYS: privateKeys,
+  });
+  const uri = { backchannel_logout_uri: `http://127.0.0.1:${port}/logout` };
+  const client = await createApplication(server, uri);
+  const { client_id } = client;
+  const { accessToken: token, userId } = await signUp(server);
+  const { body: keys } = await server.call('GET', '/.well-known/jwks.json');
+  const keySet = createLocalJWKSet(keys as unknown as JSONWebKeySet);
+  /** Starts a session of the client, and returns its id. */
+  const signIn = async (at = client) => {
+    const code = await authorize(server, token, { client_id: at.client_id, scope: 'openid' });
+    return String(decodeJwt(String((await redeem(server, at, code)).body.id_token)).sid);
+  };
+  const awaitTokens = (count: number) =>
+    awaitUntil(() => received.length === count, { what: `${count} logout tokens` });
+
+  const silent = await createApplication(server);
+  const [sid] = [await signIn(), await signIn(silent)];
+  for (const id of [client_id, silent.client_id])
+    await server.call('DELETE', `/user/oauth/grants?client_id=${id}`, { token });
+  await awaitTokens(1);
+  const [logoutToken = ''] = received;
+  const { payload } = await jwtVerify(logoutToken, keySet, {
+    ...{ issuer: 'http://localhost:9999', audience: client_id, typ: 'logout+jwt' },
+    currentDate: new Date(server.clock.nowMs()),
+  });
+  t.match(payload, { sub: userId, sid, jti: String, exp: Number(payload.iat) + 120 });
+  t.same(payload.events, { 'http://schemas.openid.net/event/backchannel-logout': {} });
+  t.notOk('nonce' in payload, 'it is no ID token');
+  t.equal((await checkRequest(server, logoutToken)).status, 401, 'nor an access token');
+
+  status = 500;
+  const later = await signIn();
+  await server.call('POST', '/logout?scope=others', { token });
+  await awaitTokens(2);
+  status = 400;
+  await awaitUntil(() => server.logs().includes('failed to deliver event'), { what: 'the failure' });
+  server.clock.advance(5_000);
+  await awaitTokens(3);
+  const [second, third] = received.slice(1).map((one) => decodeJwt(one));
+  t.match([second?.sid, third?.sid], [later, later], 'again');
+  t.not(second?.jti, third?.jti);
+  await awaitUntil(() => server.logs().includes('client refused logout token'), { what: 'the refusal' });
+
+  const last = await signIn();
+  await server.call('DELETE', `/admin/users/${userId}`, { token: adminToken() });
+  await awaitTokens(4);
+  t.equal(decodeJwt(received[3] ?? '').sid, last, 'a refused token is not sent again');
+  for (const wrong of ['http://app.example.org/logout', 'https://10.0.0.1/logout', 'ftp://a.example']) {
+    const members = { redirect_uris: [uri.backchannel_logout_uri], backchannel_logout_uri: wrong };
+    const answer = await server.call('POST', '/admin/oauth/clients', { token: adminToken(), body: members });
+    t.match(answer, { status: 400, body: { msg: /backchannel_logout_uri/ } }, wrong);
   }
 });
