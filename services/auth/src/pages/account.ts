@@ -3,6 +3,7 @@ import { updateOwnUser } from '../account/update.ts';
 import { signOut } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 import { areaForm, areaPage } from './area.ts';
+import { codeContacts } from './code.ts';
 import { field, form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Problem } from './problems.ts';
@@ -77,6 +78,7 @@ function profileSection(visit: Visit, user: User, problem: Problem | undefined):
   const { texts } = visit;
   const { full_name: fullName, name } = user.userMetadata;
   const known = [fullName, name].find((value) => typeof value === 'string');
+  const typed = { ...takeTyped(visit), ...visit.form };
   const profile = html`${field(
     {
       name: 'full_name',
@@ -94,15 +96,38 @@ function profileSection(visit: Visit, user: User, problem: Problem | undefined):
       label: texts.emailAddress,
       type: 'email',
       autocomplete: 'email',
-      value: visit.form.email ?? takeTyped(visit).email ?? user.email,
+      value: typed.email ?? user.email,
       hint: user.newEmail === '' ? undefined : texts.waitingFor(user.newEmail),
     },
     problem,
   )}
 <button class="secondary">${texts.changeEmail}</button>`;
+  const { settings } = visit.context;
+  const mayChangePhone =
+    settings.externalPhoneEnabled && (settings.smsAutoconfirm || codeContacts(visit)?.phone === true);
   return html`<section aria-labelledby="profile-title">
 <h2 id="profile-title">${texts.profile}</h2>
 ${form(visit, { action: visit.path('profile'), content: profile })}
-${visit.context.settings.externalEmailEnabled && form(visit, { action: visit.path('email'), content: email })}
+${settings.externalEmailEnabled && form(visit, { action: visit.path('email'), content: email })}
+${mayChangePhone && form(visit, { action: visit.path('phone'), content: phoneContent(visit, { user, typed: typed.phone, problem }) })}
 </section>`;
+}
+
+function phoneContent(
+  { texts }: Visit,
+  {
+    user: { phone, newPhone },
+    typed,
+    problem,
+  }: { readonly user: User; readonly typed: string | undefined; readonly problem: Problem | undefined },
+): Html {
+  const input = {
+    name: 'phone',
+    label: texts.phoneNumber,
+    autocomplete: 'tel',
+    value: typed ?? (phone && `+${phone}`),
+    hint: newPhone === '' ? undefined : texts.waitingFor(`+${newPhone}`),
+  };
+  return html`${field(input, problem)}
+<button class="secondary">${phone === '' ? texts.addPhone : texts.changePhone}</button>`;
 }

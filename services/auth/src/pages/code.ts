@@ -95,14 +95,14 @@ function viewCode(visit: Visit, { problem }: Outcome): View {
   const isSent = query.sent !== undefined && identifier !== undefined;
   return {
     title: texts.signInWithCode,
-    content: html`${problemSummary(problem && describe(problem, visit))}
-${isSent ? enterForm(visit, identifier, problem && describe(problem, visit)) : requestForm(visit, { identifier, problem })}
+    content: html`${problemSummary(problem && describeSentCode(problem, visit))}
+${isSent ? enterForm(visit, identifier, problem && describeSentCode(problem, visit)) : requestForm(visit, { identifier, problem })}
 <p class="after"><a href="${visit.path('sign-in')}">${texts.backToSignIn}</a></p>`,
   };
 }
 
 /** Codes of mails have the error of links. */
-function describe(problem: Problem, { texts }: Visit): Problem {
+export function describeSentCode(problem: Problem, { texts }: Visit): Problem {
   return problem.code === 'otp_expired'
     ? { ...problem, message: texts.errors.mfa_verification_failed, field: 'code' }
     : problem;

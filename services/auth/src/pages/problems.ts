@@ -17,6 +17,7 @@ export interface Problem {
 const fields: ReadonlyMap<string, string> = new Map([
   ['user_already_exists', 'email'],
   ['email_exists', 'email'],
+  ['phone_exists', 'phone'],
   ['weak_password', 'password'],
   ['same_password', 'password'],
   ['current_password_required', 'current_password'],

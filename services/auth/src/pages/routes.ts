@@ -31,6 +31,7 @@ import {
 import { addPage, type PageDefinition, type PagesContext } from './page.ts';
 import { passkeyForm, passkeyPage } from './passkey.ts';
 import { addPasskeyPage, createPasskeyForm, passkeyNamePage, removePasskeyPage } from './passkeys.ts';
+import { phoneCodePage, phoneForm } from './phone.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
 import { recoveryCodesPage } from './recovery-codes.ts';
@@ -73,6 +74,8 @@ export const allPages: readonly PageDefinition[] = [
   accountPage,
   profileForm,
   emailForm,
+  phoneForm,
+  phoneCodePage,
   confirmPage,
 
   dataPage,

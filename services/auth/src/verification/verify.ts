@@ -59,6 +59,28 @@ export async function verify(
 }
 
 /**
+ * Verifies the code that was sent to the new phone of a user, whose session continues.
+ *
+ * @throws AppError `otp_expired`, `phone_exists`, `over_request_rate_limit`
+ */
+export async function confirmPhoneChange(
+  context: VerificationContext,
+  user: User,
+  code: string,
+  metadata: RequestMetadata,
+): Promise<void> {
+  const presented = { type: 'phone_change', phone: user.newPhone, token: code };
+  const found = await findToken(context, presented, metadata);
+  // Another user may have asked for the same number.
+  if (found.user.id !== user.id) throw errors.otp_expired();
+  const changed = await context.store.transaction(async (store) => {
+    if (!(await store.oneTimeTokens.spend(found.token))) throw errors.otp_expired();
+    return applyVerification({ ...context, store }, found, { passwordHash: undefined, metadata });
+  });
+  if (changed !== undefined) notifyOfChange(context, { found, user: changed }, metadata);
+}
+
+/**
  * Runs before the token is spent, so that the user can choose another password if this one is
  * rejected.
  */

@@ -6,6 +6,7 @@ const visitor = 'user';
 export const accountTable: readonly PageRow[] = [
   { visitor, path: 'account', title: 'yourAccount' },
   { visitor, path: 'account?saved=profile', title: 'yourAccount' },
+  { visitor, path: 'phone-code', title: 'phoneCodeTitle' },
   { visitor, path: 'security', title: 'security' },
   { visitor, path: 'security?error_code=bad_oauth_state', title: 'security', hasProblem: true },
   { visitor, path: 'passkey-add', title: 'addPasskey' },

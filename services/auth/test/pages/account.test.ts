@@ -5,15 +5,18 @@ import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
 import { Browser } from '../helpers/browser.ts';
 import { authorize, createApplication, oauthServer, redeem } from '../helpers/oauth-clients.ts';
+import { textMessages } from '../helpers/text-messages.ts';
 
 const apiUrl = 'http://localhost:9999';
 const pagesUrl = `${apiUrl}/pages`;
 const password = 'correct horse';
 
 t.test('account area', async (t) => {
+  const sms = await textMessages(t);
   const server = await startAuthServer(t, {
     ...oauthServer,
     ...relyingParty,
+    ...sms.variables,
     WEBAUTHN_RP_ID: 'localhost',
     WEBAUTHN_RP_ORIGINS: apiUrl,
     PAGES_ENABLED: 'true',
@@ -91,6 +94,32 @@ t.test('account area', async (t) => {
     );
     t.notMatch(await ada.text('sessions'), foreign);
     t.match(await ada.text('sessions'), '<strong>(this one)</strong>');
+  });
+
+  await t.test('a user adds a phone number, which the code confirms in the same session', async (t) => {
+    const [ada, eve] = [await open('ada@phones.example'), await open('eve@phones.example')];
+    const change = { phone: '+49 151 12345678' };
+    t.equal(await ada.send('account', 'phone', change), '/pages/phone-code');
+    t.match(await ada.text('account'), 'Waiting for confirmation of +4915112345678.');
+    t.match(await ada.text('phone-code'), 'We have sent a code to +4915112345678.');
+    const code = sms.lastCode();
+    t.equal(await eve.open('phone-code'), '/pages/account', 'has no change');
+    t.equal(await eve.send('account', 'phone', change), '/pages/phone-code');
+    const wrong = await eve.send('phone-code', 'phone-code', { code });
+    t.match(wrong, /^4\d\d .*The code is not correct, or has expired\./s, 'the code of another user');
+    t.equal(await ada.send('phone-code', 'phone-code', { code }), '/pages/account?saved=phone');
+    const account = await ada.text('account?saved=phone');
+    for (const part of ['Your phone number is saved.', 'value="+4915112345678"']) t.match(account, part);
+    t.equal(await ada.open('phone-code'), '/pages/account');
+    t.equal((await ada.text('sessions')).match(/<time/g)?.length, 4, 'no further session');
+    t.match(
+      await eve.send('account', 'phone', change),
+      /^422 .*There is already an account with this phone/s,
+    );
+    server.clock.advance(10 * 60_000);
+    const later = await ada.send('account', 'phone', { phone: '+49 151 87654321' });
+    t.equal(later, '/pages/confirm?target=account');
+    t.match(await ada.text('account'), 'value="+49 151 87654321"', 'what was typed');
   });
 
   await t.test('a user adds, renames and removes a passkey', async (t) => {

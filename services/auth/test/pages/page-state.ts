@@ -85,6 +85,7 @@ export async function startPages(t: Test): Promise<PageState> {
   const { accessToken: token } = user;
   await server.call('POST', '/user/api-keys', { token, body: { name: 'Reports' } });
   await connectApplication(server, user);
+  await server.call('PUT', '/user', { token, body: { phone: '+4915112345678' } });
   return {
     server,
     user,
