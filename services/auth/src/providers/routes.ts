@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { errors, OAuthError, oauthErrorNames, shorten } from '../errors.ts';
 import { parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
+import { pageUrl } from '../http/page-url.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import type { ProviderConnection } from '../identity-providers/connection.ts';
@@ -33,6 +34,10 @@ export const addProviderRoutes: AddRoutes<ProvidersContext> = (api, context) => 
   const authorize = { schema: { querystring: authorizeQuery }, exposeHeadRoute: false };
   api.get('/authorize', authorize, async (request, reply) => {
     const query = readQuery(request);
+    if (query.get('provider') === pagesProvider && context.settings.pagesEnabled)
+      return reply
+        .header('cache-control', 'no-store')
+        .redirect(signInPageUrl(readStart(request, query, context), context), 302);
     const connection = await findConnection(context, query.get('provider') ?? '');
     const browserSecret = openBrowserSecret(request, reply, {
       ...context,
@@ -55,6 +60,24 @@ export const addProviderRoutes: AddRoutes<ProvidersContext> = (api, context) => 
     finish(context, { request, reply, parameters: readForm(request.body), isFormPost: true }),
   );
 };
+
+/** The value of `provider` for the hosted pages. */
+const pagesProvider = 'pages';
+/** Parameters that the sign-in page follows. */
+const pageParameters: readonly string[] = ['login_hint', 'prompt', 'ui_locales'];
+
+/** The sign-in page, which returns to the app as a provider would. */
+function signInPageUrl(
+  { redirectTo, challenge, parameters }: StartRequest,
+  { settings }: ProvidersContext,
+): string {
+  const query = new URLSearchParams({
+    redirect_to: redirectTo,
+    ...(challenge && { code_challenge: challenge.challenge, code_challenge_method: challenge.method }),
+    ...Object.fromEntries(Object.entries(parameters).filter(([name]) => pageParameters.includes(name))),
+  });
+  return `${pageUrl(settings, 'sign-in')}?${query}`;
+}
 
 /** SAML is not supported. The responses are those of a GoTrue that has it disabled. */
 export const addSamlRoutes: AddRoutes<unknown> = (api) => {

@@ -1,3 +1,4 @@
+import { AuthClient, type Provider } from '@supabase/auth-js';
 import { startSmtp } from '@tollgate/testkit/smtp';
 import { decodeJwt } from 'jose';
 import t from 'tap';
@@ -266,6 +267,42 @@ t.test('pages', async (t) => {
     await browser.submit(asked.href, { session_id: two }, { target: 'account-end' });
     const empty = await browser.open(asked.href);
     t.match(empty.headers.get('location'), /^\/pages\/sign-in\?other=true/);
+  });
+
+  await t.test('an unmodified client library signs in with the provider pages', async (t) => {
+    await addUser('library@pages.example');
+    const provider = 'pages' as Provider; // the type of the library lists vendors only
+    for (const flowType of ['pkce', 'implicit'] as const) {
+      const client = new AuthClient({
+        url: apiUrl,
+        flowType,
+        autoRefreshToken: false,
+        fetch: (input, init) => fetch(String(input).replace(apiUrl, server.url), init),
+      });
+      const options = { redirectTo: app, skipBrowserRedirect: true, queryParams: { ui_locales: 'de' } };
+      const { data } = await client.signInWithOAuth({ provider, options });
+      const browser = new Browser(hosts);
+      const started = await browser.open(data.url ?? '');
+      t.equal(started.status, 302);
+      const page = new URL(started.headers.get('location') ?? '');
+      t.equal(page.pathname, '/pages/sign-in');
+      t.match(await (await browser.open(page.href)).text(), '<html lang="de">');
+      const handed = await signIn(browser, page.href, 'library@pages.example');
+      const target = new URL(handed.headers.get('location') ?? '');
+      t.ok(target.href.startsWith(app));
+      const tokens = Object.fromEntries(new URLSearchParams(target.hash.slice(1)));
+      const { access_token = '', refresh_token = '' } = tokens;
+      const { data: result } =
+        flowType === 'pkce'
+          ? await client.exchangeCodeForSession(target.searchParams.get('code') ?? '')
+          : await client.setSession({ access_token, refresh_token });
+      t.match(result.user, { email: 'library@pages.example' }, flowType);
+    }
+    const elsewhere = `${apiUrl}/authorize?provider=pages&redirect_to=https://evil.example/`;
+    const refused = new URL((await new Browser(hosts).open(elsewhere)).headers.get('location') ?? '');
+    t.equal(refused.searchParams.get('redirect_to'), 'https://example.com', 'as for other providers');
+    const invalid = await server.call('GET', '/authorize?provider=pages&code_challenge=short');
+    t.match(invalid, { status: 400, body: { error_code: 'validation_failed' } });
   });
 });
 
