@@ -1,5 +1,6 @@
 import { bool, type SettingProblem, text } from '@tollgate/kit/settings';
 import { svc } from './builders.ts';
+import { findUnreadable } from './page-colors.ts';
 
 const group = 'Pages';
 
@@ -23,12 +24,25 @@ export const pageSettings = {
     matches: { pattern: /^$|^https?:\/\/[^/?#@\s]+[^#\s]*$/, form: 'an absolute URL with http or https' },
     doc: 'Image that pages show instead of the name, at most 48 pixels high.',
   }),
+  pagesLogoFile: text({
+    ...svc('PAGES_LOGO_FILE'),
+    group,
+    default: '',
+    doc: 'File with the image, instead of PAGES_LOGO_URL: SVG, PNG, JPEG or WebP, at most 256 KiB. It is served at `/pages/logo`.',
+  }),
   pagesColor: text({
     ...svc('PAGES_COLOR'),
     group,
     default: '#1d4ed8',
     matches: { pattern: /^#[0-9a-f]{6}$/i, form: 'a color such as #1d4ed8' },
-    doc: 'Color of buttons and links. Their text is black or white, whichever has more contrast.',
+    doc: 'Color of buttons and links. It must have a contrast of at least 4.5:1 to white (WCAG 2.2). The text of buttons is black or white, whichever has more contrast.',
+  }),
+  pagesColorDark: text({
+    ...svc('PAGES_COLOR_DARK'),
+    group,
+    default: '',
+    matches: { pattern: /^$|^#[0-9a-f]{6}$/i, form: 'a color such as #93c5fd' },
+    doc: 'Color of buttons and links in the dark scheme, with a contrast of at least 4.5:1 to `#27272a`. Empty: a lighter shade of PAGES_COLOR.',
   }),
   pagesAccountDeletion: bool({
     ...svc('PAGES_ACCOUNT_DELETION'),
@@ -51,6 +65,10 @@ interface PageSettings {
   readonly captchaEnabled: boolean;
   readonly pagesCaptchaSiteKey: string;
   readonly extAuthzCookieDomain: string;
+  readonly pagesLogoUrl: string;
+  readonly pagesLogoFile: string;
+  readonly pagesColor: string;
+  readonly pagesColorDark: string;
 }
 
 interface Names {
@@ -85,4 +103,13 @@ function cookieDomain(s: PageSettings, { variableName }: Names): SettingProblem 
   };
 }
 
-export const pageChecks = [secureUrl, siteKey, cookieDomain];
+function oneLogo(s: PageSettings, { variableName }: Names): SettingProblem | undefined {
+  if (s.pagesLogoUrl === '' || s.pagesLogoFile === '') return undefined;
+  const expected = `empty, because ${variableName('pagesLogoUrl')} is set`;
+  return { variable: variableName('pagesLogoFile'), value: s.pagesLogoFile, expected };
+}
+
+const readableColors = (s: PageSettings, { variableName }: Names): SettingProblem | undefined =>
+  findUnreadable(s, variableName);
+
+export const pageChecks = [secureUrl, siteKey, cookieDomain, oneLogo, readableColors];

@@ -2,10 +2,20 @@ import { hash } from 'node:crypto';
 import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import type { Settings } from '../config/settings.ts';
+import { findLogo } from './page-logo.ts';
 import { stylesheet } from './page-style.ts';
 import { pagePath } from './page-url.ts';
 
-type Branding = Pick<Settings, 'pagesName' | 'pagesLogoUrl' | 'pagesColor' | 'siteUrl' | 'apiExternalUrl'>;
+type Branding = Pick<
+  Settings,
+  | 'pagesName'
+  | 'pagesLogoUrl'
+  | 'pagesLogoFile'
+  | 'pagesColor'
+  | 'pagesColorDark'
+  | 'siteUrl'
+  | 'apiExternalUrl'
+>;
 
 export interface Page {
   /** BCP 47 tag of the texts. */
@@ -79,14 +89,15 @@ export function renderPage(branding: Branding, page: Page) {
 }
 
 function contentSecurityPolicy(
-  { pagesLogoUrl, pagesColor }: Branding,
+  branding: Branding,
   { formTargets = [], widget = [], imageSources = [], scriptHashes = [], hasOwnStyle = false }: Page,
 ): string {
-  const images = [...(pagesLogoUrl === '' ? [] : [new URL(pagesLogoUrl).origin]), ...imageSources];
+  const logo = findLogo(branding);
+  const images = [...(logo === undefined ? [] : [logo.source]), ...imageSources];
   const scripts = [...widget, ...scriptHashes.map((hash) => `'sha256-${hash}'`)];
   return [
     "default-src 'none'",
-    [hasOwnStyle ? `style-src 'sha256-${ownStyle(pagesColor).digest}'` : "style-src 'self'", ...widget].join(
+    [hasOwnStyle ? `style-src 'sha256-${ownStyle(branding).digest}'` : "style-src 'self'", ...widget].join(
       ' ',
     ),
     ...(images.length === 0 ? [] : [['img-src', ...images].join(' ')]),
@@ -100,8 +111,8 @@ function contentSecurityPolicy(
   ].join('; ');
 }
 
-function ownStyle(color: string) {
-  const { css } = stylesheet(color);
+function ownStyle(branding: Branding) {
+  const { css } = stylesheet(branding);
   return { css, digest: hash('sha256', css, 'base64') };
 }
 
@@ -110,10 +121,8 @@ function layout(
   { language, title, content, titlePrefix, isWide, hasOwnStyle = false }: Page,
 ): Html {
   const name = branding.pagesName || webHost(branding.siteUrl);
-  const logo =
-    branding.pagesLogoUrl === ''
-      ? html`${name}`
-      : html`<img src="${branding.pagesLogoUrl}" alt="${name}" height="48">`;
+  const logo = findLogo(branding);
+  const brand = logo === undefined ? html`${name}` : html`<img src="${logo.url}" alt="${name}" height="48">`;
   return html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -121,11 +130,11 @@ function layout(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${titlePrefix}${title}${name !== '' && ` · ${name}`}</title>
-${hasOwnStyle ? html`<style>${trustedHtml(ownStyle(branding.pagesColor).css)}</style>` : html`<link rel="stylesheet" href="${stylePath(branding)}">`}
+${hasOwnStyle ? html`<style>${trustedHtml(ownStyle(branding).css)}</style>` : html`<link rel="stylesheet" href="${stylePath(branding)}">`}
 </head>
 <body>
 <main${isWide === true && html` class="wide"`}>
-<p class="brand">${logo}</p>
+<p class="brand">${brand}</p>
 <h1>${title}</h1>
 ${content}
 </main>
@@ -141,6 +150,6 @@ function webHost(url: string): string {
 
 /** Changes with the content, which browsers keep. */
 function stylePath(settings: Branding): string {
-  const { version } = stylesheet(settings.pagesColor);
+  const { version } = stylesheet(settings);
   return `${pagePath(settings, 'style.css')}?v=${version}`;
 }

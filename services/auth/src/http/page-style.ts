@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
+import { accentColor, type ColorScheme, pageColors } from '../config/page-colors.ts';
+import type { Settings } from '../config/settings.ts';
 import type { BaseContext } from '../context.ts';
-import { contrast, textColorOn } from '../templates/colors.ts';
+import { textColorOn } from '../templates/colors.ts';
 import type { AddRoutes } from './api.ts';
 
 /** `/pages/style.css`: the style sheet of all pages. */
 export const addStyleRoute: AddRoutes<BaseContext> = (api, { settings }) => {
-  const { css } = stylesheet(settings.pagesColor);
+  const { css } = stylesheet(settings);
   const options = { schema: { hide: true }, exposeHeadRoute: false };
   api.get('/pages/style.css', options, (_request, reply) =>
     reply
@@ -20,48 +22,23 @@ export const addStyleRoute: AddRoutes<BaseContext> = (api, { settings }) => {
   );
 };
 
-const colors = {
-  light: {
-    back: '#f4f4f5',
-    card: '#ffffff',
-    text: '#18181b',
-    dim: '#52525b',
-    line: '#71717a',
-    bad: '#b91c1c',
-  },
-  dark: {
-    back: '#18181b',
-    card: '#27272a',
-    text: '#f4f4f5',
-    dim: '#d4d4d8',
-    line: '#a1a1aa',
-    bad: '#fca5a5',
-  },
-} as const;
-
-/** @param brand `#rrggbb` */
-export function stylesheet(brand: string): { readonly css: string; readonly version: string } {
-  const css = `:root { color-scheme: light dark; ${variables('light', brand)} }
-@media (prefers-color-scheme: dark) { :root { ${variables('dark', brand)} } }
+/** The style sheet in the colors of the operator. */
+export function stylesheet(settings: Accents): { readonly css: string; readonly version: string } {
+  const css = `:root { color-scheme: light dark; ${variables('light', settings)} }
+@media (prefers-color-scheme: dark) { :root { ${variables('dark', settings)} } }
 ${rules}`;
   return { css, version: createHash('sha256').update(css).digest('hex').slice(0, 8) };
 }
 
-function variables(scheme: keyof typeof colors, brand: string): string {
-  const { card, text, ...others } = colors[scheme];
-  const all = {
-    ...{ ...others, card, text, brand },
-    'on-brand': textColorOn(brand),
-    // Text must stay readable in any color of the operator.
-    link: contrast(brand, card) >= minContrast ? brand : text,
-  };
+type Accents = Pick<Settings, 'pagesColor' | 'pagesColorDark'>;
+
+function variables(scheme: ColorScheme, settings: Accents): string {
+  const brand = accentColor(settings, scheme);
+  const all = { ...pageColors[scheme], brand, 'on-brand': textColorOn(brand) };
   return Object.entries(all)
     .map(([name, value]) => `--${name}: ${value}`)
     .join('; ');
 }
-
-/** @see https://www.w3.org/TR/WCAG22/#contrast-minimum */
-const minContrast = 4.5;
 
 const rules = `* { box-sizing: border-box }
 body { margin: 0; padding: 1rem; background: var(--back); color: var(--text); font: 1rem/1.5 system-ui, sans-serif }
@@ -70,7 +47,7 @@ main.wide { max-width: 40rem; margin-top: 2rem }
 h1 { margin: 0 0 1.25rem; font-size: 1.375rem; line-height: 1.25 }
 h2 { margin: 0 0 .75rem; font-size: 1.125rem; line-height: 1.25 }
 p { margin: 0 0 1rem }
-a { color: var(--link); text-underline-offset: .15em }
+a { color: var(--brand); text-underline-offset: .15em }
 small, .hint { color: var(--dim); font-size: .875rem }
 section { margin-top: 2rem; padding-top: 1.5rem; border-top: 1px solid color-mix(in srgb, var(--line) 35%, transparent) }
 .brand { margin: 0 0 1.5rem; font-weight: 600 }
@@ -86,7 +63,7 @@ button, .button { display: flex; justify-content: center; align-items: center; w
 button { border-color: transparent; background: var(--brand); color: var(--on-brand) }
 button.secondary { border-color: var(--line); background: transparent; color: inherit }
 button.danger { border-color: var(--bad); background: transparent; color: var(--bad) }
-button.link { display: inline; width: auto; min-height: 1.75rem; padding: 0; border: 0; background: none; color: var(--link); font-weight: 400; text-decoration: underline; text-underline-offset: .15em }
+button.link { display: inline; width: auto; min-height: 1.75rem; padding: 0; border: 0; background: none; color: var(--brand); font-weight: 400; text-decoration: underline; text-underline-offset: .15em }
 button:hover, .button:hover { filter: brightness(.93) }
 .wide button:not(.link), .wide .button { display: inline-flex; width: auto }
 :focus-visible { outline: 3px solid var(--text); outline-offset: 2px }

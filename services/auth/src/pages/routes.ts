@@ -1,4 +1,5 @@
 import type { AddRoutes } from '../http/api.ts';
+import { addLogoRoute } from '../http/page-logo.ts';
 import { addStyleRoute } from '../http/page-style.ts';
 import { accountPage, emailForm, profileForm, signOutForm } from './account.ts';
 import { accountEndForm, accountsPage, accountUseForm } from './accounts.ts';
@@ -123,6 +124,7 @@ export const allPages: readonly PageDefinition[] = [
 /** `/pages/…`: the pages for users. */
 export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   addStyleRoute(api, context);
+  addLogoRoute(api, context);
   addLinkingRoute(api, context);
   const { settings } = context;
   if (!settings.pagesEnabled) return;

@@ -55,6 +55,7 @@ export async function startPages(t: Test): Promise<PageState> {
     ...sms.variables,
     PAGES_ENABLED: 'true',
     PAGES_NAME: appName,
+    PAGES_COLOR: '#a21caf',
     PASSKEY_ENABLED: 'true',
     WEBAUTHN_RP_ID: 'localhost',
     WEBAUTHN_RP_DISPLAY_NAME: appName,

@@ -480,5 +480,9 @@ t.test('pages require https, a site key with CAPTCHA, and valid settings of the 
   const captcha = { SVC_SECURITY_CAPTCHA_ENABLED: 'true', SVC_SECURITY_CAPTCHA_SECRET: 's' };
   t.same(problems(captcha), ['SVC_PAGES_CAPTCHA_SITE_KEY']);
   t.same(problems({ SVC_PAGES_COLOR: 'red;}' }), ['SVC_PAGES_COLOR']);
+  t.same(problems({ SVC_PAGES_COLOR: '#FFD400', SVC_PAGES_COLOR_DARK: '#ffd400' }), ['SVC_PAGES_COLOR']);
+  t.same(problems({ SVC_PAGES_COLOR_DARK: '#1d4ed8' }), ['SVC_PAGES_COLOR_DARK']);
+  const logos = { SVC_PAGES_LOGO_URL: 'https://acme.example/a', SVC_PAGES_LOGO_FILE: '/a.svg' };
+  t.same(problems(logos), ['SVC_PAGES_LOGO_FILE']);
   t.same(problems({ SVC_PAGES_LOGO_URL: 'javascript:alert(1)' }), ['SVC_PAGES_LOGO_URL']);
 });
