@@ -64,7 +64,7 @@ export const errors = defineErrors({
   sign_in_required: define(302, g.unauthenticated, 'The browser has to sign in first'),
   signed_in: define(302, g.unauthenticated, 'The browser has signed in'),
   signed_out: define(303, g.unauthenticated, 'The browser has signed out'),
-  sign_out_page: define(200, g.permissionDenied, 'The browser shows the page for the sign-out'),
+  sign_out_needs_post: define(405, g.unimplemented, 'The sign-out needs POST: its page has a form'),
   sign_in_failed: define(
     400,
     g.invalidArgument,

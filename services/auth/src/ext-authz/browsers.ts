@@ -23,7 +23,14 @@ import { signOut } from '../sessions/sessions.ts';
 import { mayBeCrossSite, requestOrigin } from './browser-request.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
 import type { AuthzRequest } from './decision.ts';
-import { type AuthzDenied, forbidden, redirectBrowser, showPage, signedOut } from './denials.ts';
+import {
+  type AuthzDenied,
+  askToSignOut,
+  forbidden,
+  redirectBrowser,
+  signedOut,
+  signInFailed,
+} from './denials.ts';
 import type { HeaderChanges } from './identity-headers.ts';
 
 export type BrowsersContext = SessionsContext & {
@@ -59,8 +66,7 @@ export class Browsers {
     const [path, query = ''] = request.path.split('?', 2);
     if (path === callbackPath && method === 'GET') return this.#finish(request, new URLSearchParams(query));
     if (path !== signOutPath) return undefined;
-    if (method === 'GET')
-      return showPage(200, 'sign_out_page', renderSignOut(signOutPath, headers, settings));
+    if (method === 'GET') return askToSignOut(renderSignOut(signOutPath, headers, settings));
     if (method !== 'POST') return undefined;
     return mayBeCrossSite(request, settings) ? forbidden('cross_site_request') : this.#signOut(request);
   }
@@ -99,7 +105,7 @@ export class Browsers {
     });
     if (isHere && isValid) return redirectBrowser(address.url, cookie.header, 'signed_in');
     const url = isHere ? address.url : '/';
-    return showPage(400, 'sign_in_failed', renderFailedSignIn(url, headers, settings));
+    return signInFailed(renderFailedSignIn(url, headers, settings));
   }
 
   /** Ends the session of a browser, at all applications and at the pages. */

@@ -8,10 +8,10 @@ import type { RateLimitResult } from './rate-limiter.ts';
 export interface AuthzDenied {
   readonly allowed: false;
   /**
-   * 200 a page of this server, 302 and 303 to another page, 400 ambiguous path, 401 no valid token,
-   * 403 not permitted, 429 over limit, 503 unavailable.
+   * 302 and 303 to another page, 400 ambiguous path, 401 no valid token, 403 not permitted, 405 the
+   * page for the sign-out, 429 over limit, 503 unavailable.
    */
-  readonly httpStatus: 200 | 302 | 303 | 400 | 401 | 403 | 429 | 503;
+  readonly httpStatus: 302 | 303 | 400 | 401 | 403 | 405 | 429 | 503;
   readonly errorCode: string;
   readonly message: string;
   /**
@@ -113,13 +113,16 @@ interface RenderedPage {
   readonly body: string;
 }
 
-/** A page of this server at the host of an application. */
-export function showPage(
-  httpStatus: 200 | 400,
-  code: 'sign_out_page' | 'sign_in_failed',
-  { headers, body }: RenderedPage,
-): AuthzDenied {
-  return { ...deny(httpStatus, code, errors[code].definition.message, headers), page: body };
+/** 400 for a code that is not for this browser, or was used. */
+export function signInFailed({ headers, body }: RenderedPage): AuthzDenied {
+  const { message } = errors.sign_in_failed.definition;
+  return { ...deny(400, 'sign_in_failed', message, headers), page: body };
+}
+
+/** 405 for a link to the sign-out, with a form. Over HTTP, 200 would allow the request. */
+export function askToSignOut({ headers, body }: RenderedPage): AuthzDenied {
+  const { message } = errors.sign_out_needs_post.definition;
+  return { ...deny(405, 'sign_out_needs_post', message, { ...headers, allow: 'POST' }), page: body };
 }
 
 /** @see RFC 9470 §3 https://www.rfc-editor.org/rfc/rfc9470#section-3 */

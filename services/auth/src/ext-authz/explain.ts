@@ -1,7 +1,9 @@
 import type { Access } from '@tollgate/policies/compile/access';
+import { hasBrowser } from '@tollgate/policies/compile/browser';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import type { RouteHit, RouteReference } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
+import { isNavigation } from './browser-request.ts';
 import type { CallerIdentity } from './caller.ts';
 import { type AuthzDecision, type AuthzRequest, decide, findFixedDenial } from './decision.ts';
 import { overLimit, refuse, unavailable } from './denials.ts';
@@ -57,7 +59,8 @@ export class CheckExplainer {
     const { matched, hits } = match;
     const caller = await identifyExplained(this.#context, input, current.claims);
     const options = { matched, added: current.addedAttributes };
-    const access = findFixedDenial(matched) ?? decide(request, options, caller);
+    const decided = findFixedDenial(matched) ?? decide(request, options, caller);
+    const access = this.#redirect(request, match, { caller, decided }) ?? decided;
     const identity = caller.ok ? caller.identity : undefined;
     const limits = await this.#peek(request, matched, identity);
     return {
@@ -80,6 +83,17 @@ export class CheckExplainer {
       ),
       decision: toJson(access.allowed ? this.#applyLimits(access, limits.flat()) : access),
     };
+  }
+
+  /** Where a browser without credentials would go. */
+  #redirect(
+    request: AuthzRequest,
+    { matched, hits }: Extract<RequestMatch, { readonly ok: true }>,
+    { caller, decided }: { readonly caller: Caller; readonly decided: AuthzDecision },
+  ): AuthzDecision | undefined {
+    if (decided.allowed || caller.ok || caller.denial.errorCode !== 'no_authorization') return undefined;
+    if (!matched.some(({ rule }) => hasBrowser(rule.access)) || !isNavigation(request)) return undefined;
+    return this.#context.browsers?.begin(request, hits);
   }
 
   /** The counters of each policy. */

@@ -192,13 +192,12 @@ function okResponse(decision: AuthzAllowed): Response {
 }
 
 const grpcStatuses: Readonly<Record<AuthzDenied['httpStatus'], GrpcStatus>> = {
-  // Envoy sends the response only if the status is not OK.
-  200: grpcStatus.permissionDenied,
   302: grpcStatus.unauthenticated,
   303: grpcStatus.unauthenticated,
   400: grpcStatus.invalidArgument,
   401: grpcStatus.unauthenticated,
   403: grpcStatus.permissionDenied,
+  405: grpcStatus.unimplemented,
   429: grpcStatus.resourceExhausted,
   503: grpcStatus.unavailable,
 };

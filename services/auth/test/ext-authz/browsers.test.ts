@@ -24,6 +24,7 @@ spec:
     - { name: per-user, by: [User], requests: 500, per: Year }
 `;
 
+t.setTimeout(300_000);
 const apiUrl = 'https://auth.example.com';
 const app = 'https://app.example.com';
 const pages = { API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' };
@@ -225,7 +226,7 @@ t.test('an application signs out by a form, and asks with a link', async (t) => 
   const before = await countSignOuts();
   const signOut = `${app}/.tollgate/sign-out`;
   const asked = await browser.check(signOut, { 'accept-language': 'de' });
-  t.equal(asked.outcome, '200 sign_out_page');
+  t.equal(asked.outcome, '405 sign_out_needs_post');
   t.match(asked.body, /<html lang="de">.*<form method="post" action="\/.tollgate\/sign-out">/s);
   t.match(asked.headers?.['content-security-policy'], "form-action 'self' https://auth.example.com;");
   for (const headers of [{}, { origin: 'https://evil.test' }, { 'sec-fetch-site': 'same-site' }])
@@ -351,7 +352,7 @@ async function signIn(page: ChromiumPage, start: string): Promise<void> {
 }
 
 t.test('in Chromium behind Envoy', { skip }, async (t) => {
-  const { chromium } = await startBrowser();
+  const { chromium, envoy } = await startBrowser();
   const page = await chromium.newPage();
   const here = () => page.evaluate('location.href');
 
@@ -362,5 +363,56 @@ t.test('in Chromium behind Envoy', { skip }, async (t) => {
     const echoed = JSON.parse(String(await page.evaluate('document.body.innerText')));
     t.match(echoed.headers, { 'x-auth-user-id': user.userId, 'x-auth-plan': 'free', 'x-auth-kind': 'user' });
     t.notHas(echoed.headers, 'cookie', 'cookies of the server do not reach the application');
+  });
+
+  const other = 'https://one.apps.example.com';
+  await t.test('another application needs no second sign-in', async (t) => {
+    await open(page, `${other}/a`);
+    t.match(await page.evaluate('document.body.innerText'), user.userId);
+  });
+
+  /** Submits a form, and returns the page that follows. */
+  const submit = async (target: string) => {
+    const form = `{ method: 'post', action: '${target}' }`;
+    await page.evaluate(`document.body.append(Object.assign(document.createElement('form'), ${form}))`);
+    await page.evaluate('document.forms[0].submit()');
+    await arrive(page, target);
+    return String(await page.evaluate('document.body.innerText'));
+  };
+  const connect = (url: string) =>
+    page.evaluate(`new Promise((resolve) => {
+      const socket = new WebSocket('${url}');
+      for (const name of ['open', 'error']) socket.addEventListener(name, () => resolve(name));
+    })`);
+
+  await t.test('forms and sockets of other hosts are refused', async (t) => {
+    const before = envoy.upstream.requests.length;
+    t.match(await submit(`${app}/from-same-site`), 'cross_site_request');
+    await open(page, `${other}/a`);
+    t.equal(await connect('wss://app.example.com/socket'), 'error');
+    await open(page, 'https://evil.test/');
+    t.match(await submit(`${app}/from-other-site`), 'no_authorization', 'the browser sends no cookie');
+    await open(page, `${app}/own`);
+    t.match(await submit(`${app}/from-own-page`), '"method":"POST"');
+    const seen = envoy.upstream.requests.slice(before).map(({ path }) => path);
+    t.same(
+      seen.filter((path) => /from|socket/.test(path)),
+      ['/from-own-page'],
+    );
+  });
+
+  await t.test('a link signs out at all applications', async (t) => {
+    await open(page, `${app}/.tollgate/sign-out`);
+    t.equal(await page.evaluate('getComputedStyle(document.body).margin'), '0px', 'the page has its style');
+    await page.evaluate(`document.querySelector('button').click()`);
+    await arrive(page, `${apiUrl}/pages/sign-in`);
+    await open(page, `${other}/a`, `${apiUrl}/pages/sign-in`);
+    await open(page, `${app}/public`);
+    t.equal(
+      await page.evaluate(`fetch('/orders').then(({ status }) => status)`),
+      401,
+      'fetch is not redirected',
+    );
+    t.equal(await connect('wss://app.example.com/socket'), 'error');
   });
 });
