@@ -81,6 +81,8 @@ export const errors = defineErrors({
   plan_not_allowed: define(403, g.permissionDenied, 'The plan of the caller does not permit this request'),
   credential_not_allowed: define(403, g.permissionDenied, 'This kind of credential is not allowed'),
   issuer_not_allowed: define(403, g.permissionDenied, 'Tokens of this issuer are not allowed'),
+  invalid_dpop_proof: define(401, g.unauthenticated, 'The DPoP proof is not accepted'),
+  use_dpop_nonce: define(401, g.unauthenticated, 'The DPoP proof needs a nonce of the server'),
   insufficient_scope: define(403, g.permissionDenied, 'The token does not have the required scope'),
   policy_invalid: define(503, g.unavailable, 'The access policy of this host is invalid'),
   invalid_api_key: define(401, g.unauthenticated, 'The API key is not valid'),

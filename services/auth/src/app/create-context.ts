@@ -54,7 +54,7 @@ export function createContext(
     store,
     passwords: new PasswordHasher({ ...settings, cipher, metrics }),
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
-    dpop: new DpopProofs({ store, settings, nowMs }),
+    dpop: new DpopProofs({ store, settings, nowMs, verifier: 'api' }),
     limiter: new Limiter({ store, settings, logger, metrics, nowMs }),
     adminKeyLimit: new AdminKeyLimit({ settings, metrics, nowMs }),
     keys,

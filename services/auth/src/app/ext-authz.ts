@@ -9,6 +9,7 @@ import { buildExplainServer } from '../admin/explain-server.ts';
 import type { ApiKeyCache } from '../api-keys/key-cache.ts';
 import { settingsSpec } from '../config/settings.ts';
 import { Usage, usePrecisionMs } from '../db/usage.ts';
+import { DpopProofs } from '../dpop/proofs.ts';
 import { Browsers } from '../ext-authz/browsers.ts';
 import { noHeaders } from '../ext-authz/codec.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
@@ -112,6 +113,7 @@ export async function createExtAuthz(
     rules,
     policies,
     rateLimiter,
+    proofs: new DpopProofs({ store: context.store, settings, nowMs, verifier: 'gateway' }),
     tokens,
     keys,
     issuers,

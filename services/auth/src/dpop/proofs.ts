@@ -11,6 +11,8 @@ interface DpopProofsOptions {
     'jwtSecret' | 'jwtIssuer' | 'apiExternalUrl' | 'oauthServerRequireDpopNonce'
   >;
   readonly nowMs: () => number;
+  /** A request may pass the gateway, and then the API: both check its proof. */
+  readonly verifier: 'api' | 'gateway';
 }
 
 /** `nonce`: the response has it, because the client needs a new one. */
@@ -39,7 +41,7 @@ export class DpopProofs {
 
   /** @param header the header `DPoP`, with the values of several joined by commas */
   async check(header: string | undefined, request: ProvenRequest): Promise<ProofResult> {
-    const { settings, store, nowMs } = this.#options;
+    const { settings, store, nowMs, verifier } = this.#options;
     const now = nowMs();
     if (header === undefined) return invalid('the request has no header DPoP');
     const verified = verifyProof(header, request, now);
@@ -53,7 +55,7 @@ export class DpopProofs {
     }
     // Last: only proofs that would be accepted are stored.
     const isFirstUse = await store.dpopProofs.use({
-      digest: createHash('sha256').update(`${thumbprint} ${jti}`).digest('base64url'),
+      digest: createHash('sha256').update(`${verifier} ${thumbprint} ${jti}`).digest('base64url'),
       usedAt: new Date(now),
       // The clock of another replica may be behind.
       expiresAt: new Date(issuedAtMs + maxAgeMs + clockToleranceMs),

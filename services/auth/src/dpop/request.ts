@@ -9,7 +9,7 @@ interface ProofContext {
   readonly settings: Pick<Settings, 'apiExternalUrl'>;
 }
 
-const nonceHeader = 'dpop-nonce';
+export const nonceHeader = 'dpop-nonce';
 
 /**
  * The thumbprint of the key that a client proves to have. Undefined without a proof.
@@ -47,14 +47,16 @@ export async function proveToken(
   throw new OAuthError(result.error, describe(result.reason), 401, challengeHeaders(result));
 }
 
+/** The message for both. */
+export const wrongSchemeMessage = 'Tokens with cnf.jkt, and only they, need the scheme DPoP and a proof';
+
 /**
  * The error for a bound token without the scheme `DPoP`, and for another token with it.
  *
  * @see RFC 9449 §7.1, §7.2
  */
 export function wrongScheme(): OAuthError {
-  const message = 'Tokens with cnf.jkt, and only they, need the scheme DPoP and a proof';
-  return new OAuthError('invalid_token', message, 401, {
+  return new OAuthError('invalid_token', wrongSchemeMessage, 401, {
     'www-authenticate': dpopChallenge('invalid_token'),
   });
 }

@@ -9,7 +9,8 @@ import type { Caller, Token } from './identity.ts';
 
 type Bearer = { readonly token: string } | { readonly reason: string };
 
-const scheme = /^bearer(?: |$)/i;
+/** @see RFC 6750 §2.1, RFC 9449 §7.1 */
+const scheme = /^(?:bearer|dpop)(?: |$)/i;
 /** @see RFC 6750 §2.1 https://www.rfc-editor.org/rfc/rfc6750#section-2.1 */
 const tokenForm = /^[\w.~+/-]+=*$/;
 
@@ -21,7 +22,8 @@ export function parseBearer(values: readonly string[]): Bearer | undefined {
   const [value = ''] = values;
   if (values.length > 1) return { reason: 'there is more than one Authorization header' };
   if (!scheme.test(value)) return undefined;
-  const token = value.slice('bearer'.length).trim();
+  const at = value.indexOf(' ');
+  const token = at === -1 ? '' : value.slice(at).trim();
   if (!tokenForm.test(token)) return { reason: 'the Authorization header must have exactly one token' };
   return { token };
 }

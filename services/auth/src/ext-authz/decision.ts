@@ -3,6 +3,7 @@ import type { AuthenticatedAccess } from '@tollgate/policies/compile/access';
 import { hasBrowser } from '@tollgate/policies/compile/browser';
 import type { PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
 import type { RouteHit } from '@tollgate/policies/match/route';
+import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
 import { isNavigation } from './browser-request.ts';
 import { type Browsers, stripCookies } from './browsers.ts';
@@ -11,6 +12,7 @@ import {
   type AuthzDenied,
   type ForbiddenCode,
   forbidden,
+  forDpop,
   insufficientAssurance,
   insufficientScope,
   invalidToken,
@@ -21,6 +23,7 @@ import {
 import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts';
 import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
 import { type FailedMatch, type MatchedPolicy, matchRequest } from './match-request.ts';
+import { needsProof, ProofChecker, type ReadProof, usesDpop } from './proof.ts';
 import { joinResults, type LimitedCheck, type RateLimiter, type RateLimitResult } from './rate-limiter.ts';
 import { challengeWithResource } from './resource-metadata.ts';
 import type { RouteRules } from './route-rules.ts';
@@ -62,6 +65,7 @@ export interface AuthorizerContext extends AuthzContext {
     | undefined;
   /** Undefined: no limits. */
   readonly rateLimiter: Pick<RateLimiter, 'check'> | undefined;
+  readonly proofs: Pick<DpopProofs, 'check'>;
   /** Undefined: browsers cannot sign in. */
   readonly browsers: Pick<Browsers, 'answer' | 'begin'> | undefined;
 }
@@ -73,6 +77,7 @@ export interface AuthorizerContext extends AuthzContext {
 export class Authorizer {
   readonly #context: AuthorizerContext;
   readonly #identifier: CallerIdentifier;
+  readonly #proofs: ProofChecker;
   readonly #unknownRoutes: FailureLog;
 
   constructor(context: AuthorizerContext) {
@@ -81,6 +86,7 @@ export class Authorizer {
       ...{ logger: context.logger, level: 'warn', message: 'route unknown, request denied' },
     });
     this.#identifier = new CallerIdentifier(context);
+    this.#proofs = new ProofChecker(context);
   }
 
   /**
@@ -88,7 +94,11 @@ export class Authorizer {
    * or rejects: failures are denied with 503, and so is a read that takes longer than `timeoutMs`,
    * after which the proxy would treat the check as failed.
    */
-  authorize(request: AuthzRequest, timeoutMs?: number): AuthzDecision | Promise<AuthzDecision> {
+  authorize(
+    request: AuthzRequest,
+    timeoutMs?: number,
+    readProof: ReadProof = () => undefined,
+  ): AuthzDecision | Promise<AuthzDecision> {
     const startedMs = performance.now();
     const { logger } = this.#context;
     try {
@@ -108,18 +118,27 @@ export class Authorizer {
       if (denial !== undefined) return denial;
       const isForBrowsers = browsers !== undefined && matched.some(({ rule }) => hasBrowser(rule.access));
       const caller = this.#identifier.identify(request, rules.claims, { timeoutMs, isForBrowsers });
+      const timeLeftMs = () => (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
       const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
         const decided = decide(request, { matched, added: rules.addedAttributes }, known);
         const decision =
           browsers === undefined
             ? decided
             : forBrowser(decided, known, { browsers, request, hits: match.hits });
-        if (!decision.allowed || matched.every(({ rule }) => rule.limits.length === 0)) return decision;
-        const timeLeftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
-        return this.#limit(decision, matched, { request, timeLeftMs });
+        if (!decision.allowed) return usesDpop(request) ? forDpop(decision) : decision;
+        if (matched.every(({ rule }) => rule.limits.length === 0)) return decision;
+        return this.#limit(decision, matched, { request, timeLeftMs: timeLeftMs() });
       };
-      if (!(caller instanceof Promise)) return finish(caller);
-      return caller.then(finish).catch((error) => fail(error, logger));
+      const proceed = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
+        if (!needsProof(known, request)) return finish(known);
+        const check = { request, readProof, timeoutMs: timeLeftMs() };
+        return this.#proofs
+          .check(known, check)
+          .then(finish)
+          .catch((error) => fail(error, logger));
+      };
+      if (!(caller instanceof Promise)) return proceed(caller);
+      return caller.then(proceed).catch((error) => fail(error, logger));
     } catch (error) {
       return fail(error, logger);
     }

@@ -1,3 +1,6 @@
+import { proofAlgorithms } from '../dpop/proof.ts';
+import type { ProofResult } from '../dpop/proofs.ts';
+import { nonceHeader, wrongSchemeMessage } from '../dpop/request.ts';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import type { CallerIdentity } from './caller.ts';
@@ -44,6 +47,7 @@ type InvalidTokenCode =
   | 'session_not_found'
   | 'session_expired'
   | 'oauth_client_not_found'
+  | 'invalid_dpop_proof'
   // These are about API keys.
   | 'invalid_api_key'
   | 'api_key_disabled'
@@ -84,6 +88,32 @@ export function invalidToken(
   message: string = errors[code].definition.message,
 ): AuthzDenied {
   return deny(401, code, message, challenge('invalid_token', message));
+}
+
+/** 401 for a bound token without the scheme `DPoP`, and for another token with it. */
+export function wrongScheme(): AuthzDenied {
+  return forDpop(invalidToken('invalid_dpop_proof', wrongSchemeMessage));
+}
+
+/** 401 for a bound token without an accepted proof. */
+export function invalidProof({ error, reason, nonce }: Extract<ProofResult, { ok: false }>): AuthzDenied {
+  const { message } = errors[error].definition;
+  const headers = { ...challenge(error, message), ...(nonce !== undefined && { [nonceHeader]: nonce }) };
+  return forDpop(deny(401, error, `${message}: ${reason}`, headers));
+}
+
+const bearerScheme = /^Bearer /;
+
+/**
+ * Denies with the challenge of the scheme `DPoP`.
+ *
+ * @see RFC 9449 §7.1 https://www.rfc-editor.org/rfc/rfc9449#section-7.1
+ */
+export function forDpop(denial: AuthzDenied): AuthzDenied {
+  const value = denial.headers['www-authenticate'] ?? '';
+  if (!bearerScheme.test(value)) return denial;
+  const challenged = `${value.replace(bearerScheme, 'DPoP ')}, algs="${proofAlgorithms.join(' ')}"`;
+  return { ...denial, headers: { ...denial.headers, 'www-authenticate': challenged } };
 }
 
 /** 302 for a browser that goes to another page, with a cookie. */

@@ -26,11 +26,15 @@ import {
 import type { Authorizer, AuthzAllowed, AuthzDecision, AuthzRequest } from './decision.ts';
 import { type AuthzDenied, denialBody, denialHeaders } from './denials.ts';
 import { CallerHeaders } from './identity-headers.ts';
+import type { ReadProof } from './proof.ts';
 import type { ResourceAnswer, ResourceMetadata } from './resource-metadata.ts';
 import { decodeRouteMetadata } from './route-metadata.ts';
 
 /** @see envoy.service.auth.v3.Authorization.Check */
 export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
+
+/** A check is read again for it: few tokens are bound to a key. */
+const proofHeader: WantedParts = { headers: new Set(['dpop']), route: undefined };
 
 interface GrpcChecks {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
@@ -46,7 +50,8 @@ export function createGrpcCheckHandler(checks: GrpcChecks, tracing: Tracing): Un
   const handle: UnaryHandler = (bytes, call) => {
     const wanted = wantedParts();
     const request = readCheckRequest(bytes, wanted) ?? decodeCheckRequest(bytes, wanted);
-    return handleGrpcCheck(checks, request, call.timeLeftMs());
+    const readProof = () => decodeCheckRequest(bytes, proofHeader)?.headers.dpop;
+    return handleGrpcCheck(checks, request, { timeoutMs: call.timeLeftMs(), readProof });
   };
   if (!tracing.enabled) return handle;
   return (bytes, call) => {
@@ -62,12 +67,12 @@ export function createGrpcCheckHandler(checks: GrpcChecks, tracing: Tracing): Un
 function handleGrpcCheck(
   { authorizer, resources }: GrpcChecks,
   request: AuthzRequest | undefined,
-  timeoutMs: number | undefined,
+  { timeoutMs, readProof }: { readonly timeoutMs: number | undefined; readonly readProof: ReadProof },
 ): Uint8Array | Promise<Uint8Array> {
   if (request === undefined) return writeCheckResponse(notHttp);
   const answer = resources?.answer(request);
   if (answer !== undefined) return encodeAnswer(answer);
-  const decision = authorizer.authorize(request, timeoutMs);
+  const decision = authorizer.authorize(request, timeoutMs, readProof);
   return decision instanceof Promise ? decision.then(writeCheckResponse) : writeCheckResponse(decision);
 }
 

@@ -66,7 +66,9 @@ export function handleHttpCheck(
   }
   // Only Envoy overwrites the timeout that a client sends.
   const timeoutMs = forwarded ? undefined : parseTimeoutMs(request);
-  const decision = authorizer.authorize(parseRequest(request, line, wantedHeaders()), timeoutMs);
+  const decision = authorizer.authorize(parseRequest(request, line, wantedHeaders()), timeoutMs, () =>
+    request.headersDistinct.dpop?.join(),
+  );
   if (decision instanceof Promise)
     void decision.then((resolved) => respond(response, resolved, unavailableStatus));
   else respond(response, decision, unavailableStatus);

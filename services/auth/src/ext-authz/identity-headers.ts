@@ -1,4 +1,5 @@
 import { attributeOutputs, type CallerIdentity, headerName } from './caller.ts';
+import type { AuthzDenied } from './denials.ts';
 
 /** Changes to the request that Envoy makes before it forwards it. */
 export interface HeaderChanges {
@@ -42,14 +43,22 @@ export function identityHeaders(
 export class KnownCaller {
   readonly ok = true;
   readonly identity: CallerIdentity;
+  /** The key that the token is bound to, of which each request must have a proof. */
+  readonly thumbprint: string | undefined;
   readonly #credentials: readonly string[];
   #headers: CallerHeaders | undefined;
   #added: readonly string[] | undefined;
 
   /** @param credentials headers with an API key, which upstreams must not see */
-  constructor(identity: CallerIdentity, credentials: readonly string[] = []) {
+  constructor(identity: CallerIdentity, credentials: readonly string[] = [], thumbprint?: string) {
     this.identity = identity;
+    this.thumbprint = thumbprint;
     this.#credentials = credentials;
+  }
+
+  /** Denies a request of the caller, whose credentials must not reach upstreams either. */
+  refuse(denial: AuthzDenied) {
+    return { ok: false, denial, credentials: this.#credentials } as const;
   }
 
   headers(incomingNames: readonly string[], added: readonly string[]): HeaderChanges {

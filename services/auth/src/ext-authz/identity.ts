@@ -9,6 +9,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Usage } from '../db/usage.ts';
 import { errors } from '../errors.ts';
 import type { Issuers, TokenVerification } from '../issuers/issuers.ts';
+import { keyOfToken } from '../keys/bound-tokens.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
@@ -298,7 +299,7 @@ export class CallerIdentifier {
   }
 
   #keep({ claims, mapping }: Token, stored: CreatedCaller['stored'], identity: CallerIdentity): Caller {
-    const caller = new KnownCaller(identity);
+    const caller = new KnownCaller(identity, [], keyOfToken(claims));
     this.#callers.set(claims, { stored, mapping, caller });
     return caller;
   }

@@ -2,6 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import type { IssuerDefinition } from '../issuers/definition.ts';
 import type { Accepted, TrustedIssuer } from '../issuers/issuers.ts';
 import type { Claims } from '../issuers/verify.ts';
+import { keyOfToken } from '../keys/bound-tokens.ts';
 import type { CallerIdentity } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
 import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
@@ -62,7 +63,7 @@ function toForeignCaller(rule: IssuerRule, claims: Claims, defaultPlan: string):
     limit: undefined,
     orgLimit: undefined,
   };
-  return { ok: true, caller: new KnownCaller(caller) };
+  return { ok: true, caller: new KnownCaller(caller, [], keyOfToken(claims)) };
 }
 
 function findKind({ definition, kinds }: IssuerRule, claims: Claims): CallerIdentity['kind'] {

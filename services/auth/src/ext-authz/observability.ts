@@ -32,7 +32,7 @@ export function observeChecks(
   const log = logger.isLevelEnabled('debug') ? logger.child({ component: 'ext_authz' }) : undefined;
   if (metrics === undefined && log === undefined && !tracing.enabled) return authorizer;
   return {
-    authorize(request, timeoutMs) {
+    authorize(request, timeoutMs, readProof) {
       const startedMs = performance.now();
       const span = tracing.activeSpan();
       const recording = span?.isRecording() === true ? span : undefined;
@@ -47,7 +47,7 @@ export function observeChecks(
         if (recording) setDecision(recording, decision);
         return decision;
       };
-      const decision = authorizer.authorize(request, timeoutMs);
+      const decision = authorizer.authorize(request, timeoutMs, readProof);
       return decision instanceof Promise ? decision.then(record) : record(decision);
     },
   };

@@ -1,6 +1,7 @@
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { isMetadataPath, type ProtectedResource } from '@tollgate/policies/compile/resource';
+import { proofAlgorithms } from '../dpop/proof.ts';
 import type { AuthzRequest } from './decision.ts';
 import type { AuthzDenied } from './denials.ts';
 import { type MatchedPolicy, matchRequest } from './match-request.ts';
@@ -74,6 +75,7 @@ function describe({ url, name, scopes }: ProtectedResource, issuer: string) {
     authorization_servers: [issuer],
     ...(scopes && { scopes_supported: scopes }),
     bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: proofAlgorithms,
     ...(name !== undefined && { resource_name: name }),
   };
 }

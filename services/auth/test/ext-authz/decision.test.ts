@@ -100,6 +100,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     browserSessions: undefined,
     browserUsage: undefined,
     browsers: undefined,
+    proofs: { check: async () => ({ ok: false, error: 'invalid_dpop_proof', reason: 'no proof' }) },
     tracing: undefined,
     nowMs: clock.now,
     logger,
@@ -272,6 +273,20 @@ t.test('a public route requires no token, uses a valid one, and ignores an inval
     t.match(decision, { headers: { remove: /x-auth-user-id,.*x-auth-role/ } });
   }
   t.end();
+});
+
+t.test('a bound token without a proof is no token on a public route, and 401 on others', async (t) => {
+  const { ask } = startAuthorizer();
+  for (const authorization of [bearer({ cnf: { jkt: 'key' } }), bearer().replace('Bearer', 'DPoP')]) {
+    t.match(await ask('/public', authorization), { allowed: true, identity: undefined });
+    t.equal(outcome(await ask('/', authorization)), '401 invalid_dpop_proof');
+  }
+  for (const jkt of [undefined, null, 5, {}])
+    t.equal(
+      outcome(await ask('/', bearer({ cnf: { jkt } }))),
+      jkt === undefined ? 'allowed' : '401 invalid_dpop_proof',
+    );
+  t.match(ask('/', bearer({ cnf: 'x' })), { allowed: true });
 });
 
 t.test('role, assurance level and anonymity are checked after the token', (t) => {

@@ -3,6 +3,8 @@ import type { CallerIdentity } from '../../src/ext-authz/caller.ts';
 import { trustIssuers } from '../../src/ext-authz/issuer-rules.ts';
 import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 
+type Claims = Readonly<Record<string, unknown>>;
+
 const valid = 'name: idp, issuer: "https://idp.example", audiences: [orders]';
 
 /** The problems of a file as `line:column: message`. */
@@ -13,13 +15,23 @@ function problemsOf(text: string): string[] {
 }
 
 /** The caller of a token with these claims. */
-function caller(more: string, claims: Readonly<Record<string, unknown>>, top = ''): CallerIdentity | string {
+function caller(more: string, claims: Claims, top = ''): CallerIdentity | string {
+  const accepted = accept(more, claims, top);
+  return accepted?.ok ? accepted.caller.identity : (accepted?.reason ?? 'no issuer');
+}
+
+function accept(more: string, claims: Claims, top = '') {
   const parsed = parseRouteRules(`${top}\nissuers: [{ ${valid}${more} }]`);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   const [issuer] = trustIssuers(parsed.rules.issuers, { extAuthzDefaultPlan: 'free' });
-  const accepted = issuer?.accept(claims);
-  return accepted?.ok ? accepted.caller.identity : (accepted?.reason ?? 'no issuer');
+  return issuer?.accept(claims);
 }
+
+t.test('a token that another issuer has bound to a key needs a proof', (t) => {
+  t.match(accept('', { sub: 'ada', cnf: { jkt: 'key' } }), { caller: { thumbprint: 'key' } });
+  t.match(accept('', { sub: 'ada' }), { caller: { thumbprint: undefined } });
+  t.end();
+});
 
 t.test('without a mapping a caller has the usual claims', (t) => {
   t.same(caller('', { sub: 'ada', azp: 'web', scope: 'read write', plan: 'pro', role: 'admin' }), {

@@ -97,7 +97,7 @@ export async function countingServices(
     random: systemRandomness,
     passwords: new CountedHasher({ concurrency: 1 }),
     leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),
-    dpop: new DpopProofs({ store, settings, nowMs: Date.now }),
+    dpop: new DpopProofs({ store, settings, nowMs: Date.now, verifier: 'api' }),
     limiter: new Limiter({ store, settings, logger, metrics, nowMs: Date.now }),
     adminKeyLimit: new AdminKeyLimit({ settings, metrics, nowMs: Date.now }),
     mailer: {

@@ -272,6 +272,11 @@ t.test('openid-client signs in with nonces, PAR and a public client', async (t) 
   t.match(await openid.fetchUserInfo(config, refreshed.access_token, userId, { DPoP }), {
     email: 'ada@example.com',
   });
+  // The gateway has nonces, too.
+  const api = new URL(`http://127.0.0.1:${strict.extAuthz.http}/orders?page=1`);
+  const fetchApi = () =>
+    openid.fetchProtectedResource(config, refreshed.access_token, api, 'GET', null, undefined, { DPoP });
+  t.match(await fetchApi(), { status: 200 });
 });
 
 t.test('oauth4webapi gets a bound token for a machine, and reads errors', async (t) => {

@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+import { createProver } from '../helpers/dpop.ts';
 import {
   authorizationServer,
   authorize,
@@ -17,6 +18,7 @@ import {
   machineToken,
   oauthServer,
   redeem,
+  requestToken,
   type ShownClient,
 } from '../helpers/oauth-clients.ts';
 
@@ -247,6 +249,81 @@ t.test('behind Envoy a client gets 429 by its id and plan, or its own limit', as
   t.same(await repeat(await createMachine(server, { plan: 'pro' }), 5), [200, 200, 200, 200, 429]);
   const own = { limit: { requests_per_unit: 1, unit: 'year' } };
   t.same(await repeat(await createMachine(server, { plan: 'pro', ...own }), 2), [200, 429]);
+
+  const bound = await bindToken(server, await createMachine(server, { plan: 'gold' }));
+  const url = `${envoy.url}/orders/a%20b`;
+  const call = async (proof: string, headers: readonly [string, string][] = []) =>
+    fetch(`${url}?page=1`, {
+      headers: [['authorization', `DPoP ${bound.token}`], ['dpop', proof], ...headers],
+    });
+  const proof = await bound.prove(url);
+  t.equal((await call(proof)).status, 200);
+  t.match(envoy.upstream.requests.at(-1)?.headers, { 'x-auth-plan': 'gold' });
+  const replayed = await call(proof);
+  t.match(replayed.headers.get('www-authenticate'), /^DPoP realm="tollgate", error="invalid_dpop_proof"/);
+  t.match(await replayed.json(), { error_code: 'invalid_dpop_proof', msg: /jti was used before/ });
+  t.equal((await call(await bound.prove(`${envoy.url}/orders/a`))).status, 401, 'another path');
+  t.equal((await call(await bound.prove(url.replace('http:', 'https:')))).status, 401, 'another scheme');
+  const twice: [string, string] = ['dpop', await bound.prove(url)];
+  t.equal((await call(await bound.prove(url), [twice])).status, 401, 'two proofs');
+});
+
+/** A token of a client that is bound to a key, and proofs for requests with it. */
+async function bindToken(server: AuthServer, { client_id, client_secret }: ShownClient) {
+  const { prove } = await createProver(server.clock.nowMs);
+  const form = { grant_type: 'client_credentials', client_id, client_secret };
+  const dpop = await prove('http://localhost:9999/oauth/token');
+  const token = String((await requestToken(server, form, { dpop })).body.access_token);
+  return { token, prove: (url: string) => prove(url, { method: 'GET', token }) };
+}
+
+t.test('a bound token needs a new proof for each request, on all replicas', async (t) => {
+  const [one, other] = await startReplicas(t);
+  const client = await createMachine(one);
+  const { token, prove } = await bindToken(one, client);
+  const thief = await bindToken(one, client);
+  const check = async (
+    server: AuthServer,
+    { scheme = 'DPoP', proof }: { scheme?: string; proof?: string },
+  ) => {
+    const headers = { authorization: `${scheme} ${token}`, ...(proof !== undefined && { dpop: proof }) };
+    const response = await fetch(urlOf(server), { headers });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const urlOf = ({ extAuthz }: AuthServer) => `http://127.0.0.1:${extAuthz.http}/orders`;
+  for (const server of [one, other])
+    for (let count = 0; count < 2; count += 1)
+      t.equal((await check(server, { proof: await prove(urlOf(server)) })).status, 200, 'also if cached');
+  const proof = await prove(urlOf(one));
+  const answers = await Promise.all(Array.from({ length: 5 }, () => check(one, { proof })));
+  t.same(answers.map(({ status }) => status).toSorted(), [200, 401, 401, 401, 401]);
+  const refused = {
+    'without proof': {},
+    'as Bearer': { scheme: 'Bearer' },
+    'as Bearer with a proof': { scheme: 'Bearer', proof: await prove(urlOf(one)) },
+    'by another key': { proof: await thief.prove(urlOf(one)) },
+    'for another token': { proof: await (await bindToken(one, client)).prove(urlOf(one)) },
+    'for another replica': { proof: await prove(urlOf(other)) },
+  };
+  for (const [name, given] of Object.entries(refused)) {
+    const { status, headers, text } = await check(one, given);
+    t.equal(status, 401, name);
+    t.match(text, /invalid_dpop_proof/, name);
+    t.match(headers.get('www-authenticate'), /^DPoP .*error="invalid_(?:token|dpop_proof)".*algs="/, name);
+  }
+  const bearer = await machineToken(one, client);
+  const unbound = await fetch(urlOf(one), { headers: { authorization: `DPoP ${bearer}`, dpop: proof } });
+  t.equal(unbound.status, 401, 'a bearer token with the scheme DPoP');
+  const invalid = await fetch(urlOf(one), { headers: { authorization: 'DPoP x.y.z', dpop: proof } });
+  t.match(invalid.headers.get('www-authenticate'), /^DPoP .*error="invalid_token".*algs="/);
+
+  const sql = postgres(one.databaseUrl, { max: 1 });
+  await sql`alter table auth.dpop_proofs rename to elsewhere`;
+  const late = await check(one, { proof: await prove(urlOf(one)) });
+  t.match(late, { status: 403, text: /authorization_unavailable/ }, 'a proof that may be a replay');
+  t.equal((await checkRequest(one, bearer)).status, 200, 'bearer tokens do not need the table');
+  await sql`alter table auth.elsewhere rename to dpop_proofs`;
+  await sql.end();
 });
 
 /** Two servers over one database, both of which listen. */

@@ -7,6 +7,7 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
+import { proofAlgorithms } from '../../src/dpop/proof.ts';
 import { signUp } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 import { Browser } from '../helpers/browser.ts';
@@ -148,6 +149,7 @@ t.test('the metadata of the resource is public, and its path is not open otherwi
     authorization_servers: [apiUrl],
     scopes_supported: ['email', 'profile'],
     bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: [...proofAlgorithms],
     resource_name: 'Tools of the shop',
   });
   const head = await fetch(metadataUrl(url), { method: 'HEAD' });
