@@ -15,6 +15,7 @@ import {
 import { withFreePort } from '@tollgate/testkit/tcp';
 import autocannon from 'autocannon';
 import { benchLists } from './auth-lists.ts';
+import { oauthScenarios, oauthSettings } from './auth-oauth.ts';
 import { readProcessUsage } from './processes.ts';
 import { type BenchOptions, formatMegabytes, type Report } from './report.ts';
 
@@ -72,7 +73,7 @@ function newUser() {
   return { email: `${randomUUID()}@example.com`, password };
 }
 
-interface Scenario {
+export interface Scenario {
   readonly name: string;
   readonly connections: number;
   readonly requests: readonly autocannon.Request[];
@@ -90,11 +91,14 @@ export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): P
   cleanup.defer(provider.stop);
   const figma = { ENABLED: 'true', CLIENT_ID: 'client', SECRET: 'secret', URL: provider.url };
   const settings = Object.entries(figma).map(([name, value]) => [`SVC_EXTERNAL_FIGMA_${name}`, value]);
-  const auth = cleanup.use(await startAuth(Object.fromEntries(settings), nodeFlags));
+  const all = { ...Object.fromEntries(settings), ...oauthSettings };
+  const auth = cleanup.use(await startAuth(all, nodeFlags));
   const seconds = { warmUp: quick ? 1 : 3, measured: quick ? 1 : 6 };
   const rows: string[][] = [];
   const scenarios = await prepareScenarios(auth.url);
-  for (const scenario of Object.values(scenarios)) {
+  const { access_token: user } = await signUp(auth.url);
+  const ofClients = await oauthScenarios(auth.url, { user, admin: adminToken() });
+  for (const scenario of [...Object.values(scenarios), ...ofClients]) {
     progress(scenario.name);
     rows.push(await measure(scenario, auth, seconds));
   }
@@ -124,7 +128,10 @@ export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): P
         title: 'One kind of request at a time',
         head: [...head, 'server CPU ms each', 'connections', 'memory MB'],
         rows,
-        notes: ['server CPU: without PostgreSQL; memory: resident memory of the server at the end'],
+        notes: [
+          'server CPU: without PostgreSQL; memory: resident memory of the server at the end',
+          '/oauth: the code flow of one client and one user within an earlier consent; GoTrue was not measured beside it',
+        ],
       },
       {
         title: 'GET /user while passwords are verified',
