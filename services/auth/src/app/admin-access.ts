@@ -3,14 +3,14 @@ import { auditEntry } from '../audit/audit-log.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { insufficientScope } from '../sessions/admin-request.ts';
 import { type AdminScope, hasScope } from '../sessions/admin-scopes.ts';
-import { verifyAdmin } from '../sessions/authenticate.ts';
+import { authenticateAdminClient } from '../sessions/authenticate.ts';
 import { findAdminKey } from './admin-key.ts';
 import type { Context } from './context.ts';
 import { operations } from './operations.ts';
 
 /**
- * The scope that API keys need for a route, from the table of operations. Undefined for the
- * handlers of methods that a path does not support.
+ * The scope that API keys and OAuth clients need for a route, from the table of operations.
+ * Undefined for the handlers of methods that a path does not support.
  *
  * @throws Error for a route of administrators that the table does not have with a scope: the start
  *   fails
@@ -34,29 +34,28 @@ export function requiredScope({
 }
 
 /**
- * Lets administrators pass: API keys with the scope, and access tokens with a role of the settings.
- * The route checks their session.
+ * Lets administrators pass: API keys and OAuth clients with the scope, and access tokens with a
+ * role of the settings. The route checks the session of these.
  *
- * @throws AppError `insufficient_scope`, and those of `findAdminKey` and `verifyAdmin`
+ * @throws AppError `insufficient_scope`, and those of `findAdminKey` and `authenticateAdminClient`
  */
 export async function authorizeAdmin(
   request: FastifyRequest,
   context: Context,
   scope: AdminScope | undefined,
 ): Promise<void> {
-  const key = await findAdminKey(request, context);
-  if (key === undefined) {
-    verifyAdmin(request, context);
-    return;
-  }
-  if (scope !== undefined && !hasScope(key.scopes, scope)) {
+  const caller = (await findAdminKey(request, context)) ?? (await authenticateAdminClient(request, context));
+  if (caller === undefined) return;
+  if (scope !== undefined && !hasScope(caller.scopes, scope)) {
     const metadata = requestMetadata(request, context);
     const { method, routeOptions } = request;
     const traits = { method, path: routeOptions.url ?? '', scope };
-    const { allowed } = await context.limiter.take('denied_admin_entry', key.actor.id, metadata.nowMs);
+    const { allowed } = await context.limiter.take('denied_admin_entry', caller.actor.id, metadata.nowMs);
     if (allowed)
-      await context.store.audit.append(auditEntry(key.actor, 'admin_request_denied', { metadata, traits }));
+      await context.store.audit.append(
+        auditEntry(caller.actor, 'admin_request_denied', { metadata, traits }),
+      );
     throw insufficientScope(scope);
   }
-  request.adminKey = key;
+  request.limitedAdmin = caller;
 }

@@ -60,7 +60,7 @@ export function guardRoutes(api: Api, context: Context): void {
   const limit = (request: FastifyRequest, limiter: ClientLimit) =>
     context.limiter.enforceRequest(limiter, limitedClient(request, context.settings));
   const memberGuard = new MemberGuard(context.logger);
-  api.decorateRequest('adminKey', undefined);
+  api.decorateRequest('limitedAdmin', undefined);
   api.addHook('onRoute', (route) => {
     const limiter = route.config?.limiter;
     const onRequest: RequestHook[] = [];

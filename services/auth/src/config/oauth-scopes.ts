@@ -19,7 +19,13 @@ const nameForm = /^[!#-+\--[\]-~]{1,128}$/;
 const maxScopes = 100;
 const maxDescriptionChars = 255;
 /** Scopes of OpenID Connect have texts and claims of their own. */
+/** Begins scopes of the admin API: `tollgate:users:read`. */
+export const adminScopePrefix = 'tollgate:';
 const reserved: readonly string[] = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'];
+
+function isReserved(name: string): boolean {
+  return reserved.includes(name) || name.startsWith(adminScopePrefix);
+}
 
 /** Parses a list of names, or JSON. Undefined for an invalid value. */
 export function parseScopes(value: string): readonly OAuthScope[] | undefined {
@@ -47,7 +53,7 @@ function parseMembers(value: string): Members | undefined {
 }
 
 function readScope(name: string, scope: unknown): OAuthScope | undefined {
-  if (!nameForm.test(name) || reserved.includes(name) || !isObject(scope)) return undefined;
+  if (!nameForm.test(name) || isReserved(name) || !isObject(scope)) return undefined;
   const { description = {}, clients = 'assigned', ...unknown } = scope;
   if (Object.keys(unknown).length > 0 || (clients !== 'all' && clients !== 'assigned')) return undefined;
   const texts = typeof description === 'string' ? { en: description } : description;

@@ -3,6 +3,7 @@ import { isUuid } from '@tollgate/kit/text';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { parseKeySet } from '../issuers/key-set.ts';
+import { isAdminScope, isKnownAdminScope } from '../sessions/admin-scopes.ts';
 import { type ClientMetadata, findMetadataProblem, mergeMetadata } from './client-metadata.ts';
 import { type AuthMethod, authMethods, type OAuthClient } from './client-store.ts';
 import { findRedirectUriProblem, isWebUri, maxUriChars } from './client-uris.ts';
@@ -200,6 +201,8 @@ function findKeySetProblem(jwks: JsonObject): string | undefined {
 function findListProblem({ scopes, audiences }: Checked): string | undefined {
   if (scopes.length > maxItems || !scopes.every(isScope))
     return `scopes must be at most ${maxItems} names of visible ASCII without quotation marks and backslashes`;
+  const unknown = scopes.find((name) => isAdminScope(name) && !isKnownAdminScope(name));
+  if (unknown !== undefined) return `scopes has an unknown scope of the admin API: ${unknown}`;
   if (audiences.length > maxItems || !audiences.every(isAudience))
     return `audiences must be at most ${maxItems} absolute URIs without fragment`;
   return undefined;

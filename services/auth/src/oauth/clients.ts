@@ -8,7 +8,8 @@ import { hashClientSecret } from '../keys/client-tokens.ts';
 import { parseLimitOverride } from '../limits/limit-override.ts';
 import type { OrganizationStore } from '../organizations/store.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
-import type { AdminRequest } from '../sessions/admin-request.ts';
+import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
+import { toAdminScopes } from '../sessions/admin-scopes.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
 import { applyInput, type ClientInput, newClient, readClientType } from './client-input.ts';
 import type { OAuthClient, OAuthClientStore, StoredClient } from './client-store.ts';
@@ -46,6 +47,7 @@ export async function createClient(
   const type = readClientType(input);
   const { registrationType: registration_type = newClient.registration_type } = request;
   const checked = applyInput({ ...newClient, ...type, registration_type }, input, settings);
+  checkAdminScopes(request, [checked]);
   await checkMore(context, checked);
   const hasSecret =
     type.client_type === 'confidential' && type.token_endpoint_auth_method !== 'private_key_jwt';
@@ -79,6 +81,7 @@ export async function updateClient(
     });
   const updated_at = new Date(request.metadata.nowMs);
   const client = { ...applyInput(before, input, context.settings), updated_at };
+  checkAdminScopes(request, [before, client]);
   await checkMore(context, client);
   const audit = clientAudit('oauth_client_updated', client, request, describeUpdate(before, client, changed));
   const isUpdated = await changeAccess(context, id, {
@@ -135,6 +138,7 @@ export async function regenerateSecret(
   request: AdminRequest,
 ): Promise<ClientWithSecret> {
   const client = await getClient(context, id);
+  checkAdminScopes(request, [client]);
   if (client.client_type === 'public')
     throw errors.validation_failed({ message: 'Cannot regenerate secret for public client' });
   if (client.token_endpoint_auth_method === 'private_key_jwt')
@@ -148,6 +152,17 @@ export async function regenerateSecret(
   };
   if (!(await context.store.oauthClients.replaceSecret(id, change))) throw errors.oauth_client_not_found();
   return { client: { ...client, updated_at: at }, secret };
+}
+
+/**
+ * Checks that the caller has the admin scopes of a client: who changes its redirect URIs or knows
+ * its secret can get the tokens that administrators give it.
+ *
+ * @throws AppError `insufficient_scope`
+ */
+function checkAdminScopes(request: AdminRequest, clients: readonly Pick<OAuthClient, 'scopes'>[]): void {
+  const scopes = clients.flatMap((client) => client.scopes);
+  checkScopes(request, [...toAdminScopes(scopes.join(' '))]);
 }
 
 /** Checks that need other parts. @throws AppError `validation_failed` */

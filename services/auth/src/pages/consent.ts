@@ -21,6 +21,7 @@ import {
   mustSignInAgain,
 } from '../oauth/prompts.ts';
 import { splitScope } from '../oauth/scopes.ts';
+import { adminScopeName, isAdminScope } from '../sessions/admin-scopes.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
@@ -162,8 +163,9 @@ function clientLinks({ metadata }: OAuthClient, texts: PageTexts): Html | undefi
 /** The text of a scope, or its name. */
 export function describeScope(
   scope: string,
-  { texts: { scopes }, language, context: { settings } }: Visit,
+  { texts: { scopes, adminScope }, language, context: { settings } }: Visit,
 ): string {
+  if (isAdminScope(scope)) return adminScope(adminScopeName(scope));
   if (Object.hasOwn(scopes, scope)) return scopes[scope as keyof PageTexts['scopes']]; // a key of it
   const { descriptions = {} } = settings.oauthServerScopes.find(({ name }) => name === scope) ?? {};
   const found = lookupLanguage([language, 'en'], Object.keys(descriptions)) ?? Object.keys(descriptions)[0];

@@ -12,7 +12,7 @@ import type { SessionsContext } from './issue.ts';
 /** The administrator who calls, and their request. */
 export interface AdminRequest {
   readonly actor: AuditActor;
-  /** The rights of an API key. Undefined: all. */
+  /** The rights of an API key, or of an OAuth client. Undefined: all. */
   readonly scopes?: ReadonlySet<string>;
   readonly metadata: RequestMetadata;
 }
@@ -26,7 +26,7 @@ export async function readAdminRequest(
 }
 
 /**
- * Checks that an API key has all of these rights, which it is about to give to another one.
+ * Checks that the caller has all of these rights, which it is about to give to another one.
  *
  * @throws AppError `insufficient_scope`
  */
@@ -37,7 +37,7 @@ export function checkScopes({ scopes }: Pick<AdminRequest, 'scopes'>, needed: re
 
 /** The error that names the missing scope. */
 export function insufficientScope(scope: string): AppError {
-  return errors.insufficient_scope({ message: `The API key lacks the scope ${scope}` });
+  return errors.insufficient_scope({ message: `The API key or access token lacks the scope ${scope}` });
 }
 
 /**
@@ -60,7 +60,8 @@ export function checkRoles(
 ): void {
   if (roles.every((role) => mayChangeRole(request, role, settings))) return;
   throw errors.insufficient_scope({
-    message: 'API keys must not change users with a role of SVC_JWT_ADMIN_ROLES, or give such a role',
+    message:
+      'API keys and OAuth clients must not change users with a role of SVC_JWT_ADMIN_ROLES, or give such a role',
   });
 }
 

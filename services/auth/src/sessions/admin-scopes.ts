@@ -1,4 +1,6 @@
-/** Rights of API keys in the admin API with their meanings. `…:write` includes `…:read`. */
+import { adminScopePrefix } from '../config/oauth-scopes.ts';
+
+/** Rights in the admin API with their meanings. `…:write` includes `…:read`. */
 export const adminScopeDocs = {
   'users:read': 'Read users, their sessions and factors.',
   'users:write':
@@ -20,6 +22,27 @@ export const adminScopeDocs = {
 export type AdminScope = keyof typeof adminScopeDocs;
 
 export const adminScopes: readonly string[] = Object.keys(adminScopeDocs);
+
+/** Whether a scope of an OAuth client is for the admin API. Operators have no such names. */
+export function isAdminScope(name: string): boolean {
+  return name.startsWith(adminScopePrefix);
+}
+
+/** The admin scope that a scope of an OAuth client stands for. */
+export function adminScopeName(name: string): string {
+  return name.slice(adminScopePrefix.length);
+}
+
+/** Whether the name is that of an admin scope that exists. */
+export function isKnownAdminScope(name: string): boolean {
+  return isAdminScope(name) && adminScopes.includes(adminScopeName(name));
+}
+
+/** The admin scopes in a `scope` of OAuth. */
+export function toAdminScopes(scope: unknown): ReadonlySet<string> {
+  const names = typeof scope === 'string' ? scope.split(' ') : [];
+  return new Set(names.filter(isKnownAdminScope).map(adminScopeName));
+}
 
 /** Whether a key with `scopes` has the right. */
 export function hasScope(scopes: ReadonlySet<string>, scope: string): boolean {

@@ -7,6 +7,7 @@ import { keyOfToken } from '../keys/bound-tokens.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
 import { isBanned, type User } from '../users/user.ts';
+import { toAdminScopes } from './admin-scopes.ts';
 import { sessionExpiry } from './expiry.ts';
 import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
@@ -34,6 +35,16 @@ export interface Caller {
  * `session_expired`, `user_banned`; OAuthError `invalid_dpop_proof`, `use_dpop_nonce`.
  */
 export async function authenticateUser(request: FastifyRequest, context: SessionsContext): Promise<Caller> {
+  const caller = await findCaller(request, context);
+  const { session, claims } = caller;
+  const clientId = session === undefined ? claims.client_id : session.client?.id;
+  if (clientId !== undefined && request.routeOptions.config.oauthClients !== true)
+    throw errors.insufficient_scope({ message: 'Access tokens of OAuth clients may not be used here' });
+  return caller;
+}
+
+/** The caller, who may use an OAuth client. */
+async function findCaller(request: FastifyRequest, context: SessionsContext): Promise<Caller> {
   const { claims, accessToken, thumbprint } = verifyToken(request, context);
   if (thumbprint !== undefined) await proveToken(context, request, { accessToken, thumbprint });
   const { sub, session_id: sessionId } = claims;
@@ -54,9 +65,6 @@ export async function authenticateUser(request: FastifyRequest, context: Session
   // An exchanged token is for another service. It names the session of the first token.
   if (claims.act !== undefined && claims.client_id !== undefined)
     throw errors.insufficient_scope({ message: 'Tokens that a service has exchanged may not be used here' });
-  const clientId = session === undefined ? claims.client_id : session.client?.id;
-  if (clientId !== undefined && request.routeOptions.config.oauthClients !== true)
-    throw errors.insufficient_scope({ message: 'Access tokens of OAuth clients may not be used here' });
   return { user, session, claims };
 }
 
@@ -83,20 +91,20 @@ export async function authenticatePermanentUser(
 export interface AdminCaller {
   /** The audit log names the actor. */
   readonly actor: AuditActor;
-  /** The rights of an API key. Undefined: all. */
+  /** The rights of an API key, or of an OAuth client. Undefined: all. */
   readonly scopes?: ReadonlySet<string>;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The API key that the guard of the route has accepted. */
-    adminKey: AdminCaller | undefined;
+    /** The API key or OAuth client that the guard of the route has accepted. */
+    limitedAdmin: Required<AdminCaller> | undefined;
   }
 }
 
 /**
  * Verifies the access token of an administrator, whose role permits `/admin`. A user is optional; a
- * session must be active. An API key has been verified by the guard of the route.
+ * session must be active. API keys and OAuth clients have been verified by the guard of the route.
  *
  * @throws AppError as `authenticateUser`, and `not_admin`.
  */
@@ -104,7 +112,7 @@ export async function authenticateAdmin(
   request: FastifyRequest,
   context: SessionsContext,
 ): Promise<AdminCaller> {
-  if (request.adminKey !== undefined) return request.adminKey;
+  if (request.limitedAdmin !== undefined) return request.limitedAdmin;
   const claims = verifyAdmin(request, context);
   if (typeof claims.session_id === 'string' && claims.session_id !== '') {
     const { user } = await authenticateUser(request, context);
@@ -123,15 +131,39 @@ export async function authenticateAdmin(
   return { actor };
 }
 
+/**
+ * Authenticates an administrator who has signed in at an OAuth client, which has the admin scopes
+ * of its token. Undefined for a token of another kind, whose session is not checked.
+ *
+ * @throws AppError as `authenticateAdmin`
+ */
+export async function authenticateAdminClient(
+  request: FastifyRequest,
+  context: SessionsContext,
+): Promise<Required<AdminCaller> | undefined> {
+  const { client_id: clientId, session_id: sessionId } = verifyAdmin(request, context);
+  if (clientId === undefined || sessionId === undefined) return undefined;
+  const { user, session, claims } = await findCaller(request, context);
+  if (session?.client === undefined) return undefined;
+  // The role may have changed since the token was issued.
+  if (!isAdmin(user, context.settings.jwtAdminRoles)) throw errors.not_admin();
+  const { scope, resource } = session.client;
+  // A refresh may have narrowed the scopes of the session; a hook must not widen them. The resource
+  // of a token, which has the token as well, must not use it here.
+  const granted = resource === null ? toAdminScopes(scope) : new Set<string>();
+  const scopes = new Set([...toAdminScopes(claims.scope)].filter((name) => granted.has(name)));
+  return { actor: { ...user, kind: 'administrator' }, scopes };
+}
+
 /** Does not check the session. @throws AppError `not_admin` and others. */
-export function verifyAdmin(request: FastifyRequest, context: SessionsContext): JwtClaims {
+function verifyAdmin(request: FastifyRequest, context: SessionsContext): JwtClaims {
   const { claims, thumbprint } = verifyToken(request, context);
   if (thumbprint !== undefined) throw badJwt('tokens that are bound to a key are not for administration');
   if (!isAdmin(claims, context.settings.jwtAdminRoles)) throw errors.not_admin();
   return claims;
 }
 
-function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {
+function isAdmin({ role }: { readonly role?: unknown }, adminRoles: readonly string[]): boolean {
   return typeof role === 'string' && adminRoles.includes(role);
 }
 

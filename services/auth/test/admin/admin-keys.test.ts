@@ -65,7 +65,7 @@ t.test('each route of administrators accepts the keys with its scope, and no oth
     const refused = {
       status: 403,
       code: 'insufficient_scope',
-      message: `The API key lacks the scope ${scope}`,
+      message: `The API key or access token lacks the scope ${scope}`,
     };
     for (const [held, key] of keys) {
       // A key that revokes or removes itself would end the test.
@@ -89,7 +89,10 @@ t.test('an admin key without the scope gets 403, and the audit names it', async 
   const ban = { token: reader.key, body: { ban_duration: '1h' } };
   t.match(await server.call('PUT', path, ban), {
     status: 403,
-    body: { error_code: 'insufficient_scope', msg: 'The API key lacks the scope users:write' },
+    body: {
+      error_code: 'insufficient_scope',
+      msg: 'The API key or access token lacks the scope users:write',
+    },
   });
   const by = { actor_id: reader.id, actor_kind: 'api_key', actor_username: 'reporting' };
   t.match(await audit(server, `actor_id=${reader.id}`), [
@@ -128,7 +131,7 @@ t.test('a key cannot give itself or another key more than it has', async (t) => 
     server.call(method, path, { token: writer.key, ...(body && { body }) });
   const lacks = (scope: string) => ({
     status: 403,
-    body: { error_code: 'insufficient_scope', msg: `The API key lacks the scope ${scope}` },
+    body: { error_code: 'insufficient_scope', msg: `The API key or access token lacks the scope ${scope}` },
   });
   const more = { name: 'more', admin_scopes: ['keys:write', 'users:read'] };
   t.match(await call('POST', '/admin/api-keys', more), lacks('users:read'));

@@ -1,6 +1,7 @@
 // Devices without a browser: the user enters a code on another one.
 import t from 'tap';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
+import { adminToken } from '../helpers/admin.ts';
 import { type Answer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { createMachine, oauthServer, requestToken } from '../helpers/oauth-clients.ts';
@@ -87,6 +88,66 @@ t.test('a device gets tokens after the user has entered its code and agreed', as
   t.match(await (await browser.open(asked)).text(), 'Television', 'an earlier consent is not enough');
   await server.call('DELETE', `/user/oauth/grants?client_id=${clientId}`, { token: accessToken });
   t.match(await requestToken(server, again), { body: { error: 'invalid_grant' } });
+});
+
+t.test('an administrator gives a program admin scopes, and it has no other rights', async (t) => {
+  const admin = { token: adminToken() };
+  const { client_id: program } = await createMachine(server, {
+    client_name: 'tollgate',
+    grant_types: [deviceGrant, 'refresh_token'],
+    token_endpoint_auth_method: 'none',
+    scopes: ['tollgate:users:read', 'tollgate:audit:read', 'tollgate:clients:write'],
+  });
+  const { body: user } = await server.call('GET', '/user', { token: accessToken });
+  const setRole = (role: string) =>
+    server.call('PUT', `/admin/users/${String(user.id)}`, { ...admin, body: { role } });
+  const signIn = async (form: Readonly<Record<string, string>>): Promise<string> => {
+    const asked = await ask({ client_id: program, ...form });
+    await decide(asked.userCode, 'approve');
+    return String((await asked.poll(program)).body.access_token);
+  };
+  t.match(await askForm({ client_id: clientId, scope: 'tollgate:users:read' }), {
+    body: { error: 'invalid_scope' },
+  });
+  await setRole('supabase_admin');
+  const scope = 'tollgate:users:read tollgate:clients:write';
+  const shown = await ask({ client_id: program, scope });
+  const page = (await enter(shown.userCode)).headers.get('location') ?? '';
+  t.match(await (await browser.open(page)).text(), 'Administer users and access: users:read');
+
+  const token = await signIn({ scope });
+  t.match(await server.call('GET', '/admin/users', { token }), { status: 200 });
+  const lacks = (name: string) => ({
+    status: 403,
+    body: { error_code: 'insufficient_scope', msg: `The API key or access token lacks the scope ${name}` },
+  });
+  const body = { email: 'eve@example.com' };
+  t.match(await server.call('POST', '/admin/users', { token, body }), lacks('users:write'));
+  t.match(await server.call('GET', '/admin/audit', { token }), lacks('audit:read'), 'not asked for');
+  t.match(await server.call('PUT', '/user', { token, body: { data: {} } }), { status: 403 });
+  const own = `/admin/oauth/clients/${program}`;
+  t.match(
+    await server.call('PUT', own, { token, body: { redirect_uris: ['https://evil.example/'] } }),
+    lacks('audit:read'),
+    'a client with more rights cannot be changed',
+  );
+  const denied = await server.call('GET', '/admin/audit?action=admin_request_denied', admin);
+  t.match(denied.body, [{ payload: { actor_username: 'ada@example.com', actor_kind: 'administrator' } }]);
+
+  const resource = await signIn({ scope, resource: 'https://mcp.example.com' });
+  t.match(await server.call('GET', '/admin/users', { token: resource }), lacks('users:read'));
+  t.match(await server.call('GET', '/admin/users', { token: await signIn({ scope: 'openid' }) }), {
+    status: 403,
+  });
+  await setRole('authenticated');
+  t.match(await server.call('GET', '/admin/users', { token }), {
+    status: 403,
+    body: { error_code: 'not_admin' },
+  });
+  t.match(await server.call('PUT', own, { ...admin, body: { scopes: ['tollgate:users:delete'] } }), {
+    status: 400,
+    body: { msg: /unknown scope of the admin API/ },
+  });
 });
 
 t.test('refused, expired and foreign requests have their errors', async (t) => {

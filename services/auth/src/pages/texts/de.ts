@@ -197,6 +197,7 @@ export const de: PageTexts = {
     phone: 'Ihre Telefonnummer sehen',
     offline_access: 'Zugriff behalten, während Sie abwesend sind',
   },
+  adminScope: (right: string) => `Benutzer und Zugriffe verwalten: ${right}`,
 
   deleteAccount: 'Konto löschen',
   deleteText:

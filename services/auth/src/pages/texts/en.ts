@@ -192,6 +192,7 @@ export const en = {
     phone: 'See your phone number',
     offline_access: 'Keep access while you are away',
   },
+  adminScope: (right: string) => `Administer users and access: ${right}`,
 
   deleteAccount: 'Delete account',
   deleteText: 'Your account and all of its data here will be deleted for good. This cannot be undone.',

@@ -194,6 +194,7 @@ export const es: PageTexts = {
     phone: 'Ver su número de teléfono',
     offline_access: 'Mantener el acceso cuando no esté presente',
   },
+  adminScope: (right: string) => `Administrar usuarios y accesos: ${right}`,
 
   deleteAccount: 'Eliminar la cuenta',
   deleteText:

@@ -196,6 +196,7 @@ export const fr: PageTexts = {
     phone: 'Voir votre numéro de téléphone',
     offline_access: 'Conserver l’accès en votre absence',
   },
+  adminScope: (right: string) => `Administrer les utilisateurs et les accès : ${right}`,
 
   deleteAccount: 'Supprimer le compte',
   deleteText:

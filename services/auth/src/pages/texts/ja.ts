@@ -192,6 +192,7 @@ export const ja: PageTexts = {
     phone: '電話番号の閲覧',
     offline_access: '不在時のアクセスの継続',
   },
+  adminScope: (right: string) => `ユーザーとアクセスの管理: ${right}`,
 
   deleteAccount: 'アカウントを削除',
   deleteText: 'アカウントとここに保存されたすべてのデータが完全に削除されます。元に戻すことはできません。',

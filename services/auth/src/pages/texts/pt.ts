@@ -192,6 +192,7 @@ export const pt: PageTexts = {
     phone: 'Ver seu número de telefone',
     offline_access: 'Manter o acesso enquanto você está ausente',
   },
+  adminScope: (right: string) => `Administrar usuários e acessos: ${right}`,
 
   deleteAccount: 'Excluir conta',
   deleteText:
