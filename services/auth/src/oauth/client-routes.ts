@@ -75,7 +75,7 @@ export const addOAuthClientRoutes: AddRoutes<OAuthContext> = (api, context) => {
   api.post(path, { schema: { body: clientBody }, bodyLimit }, async (request, reply) => {
     const adminRequest = await readAdminRequest(request, context);
     requireOAuthServer(context);
-    const { client, secret } = await createClient(context, toInput(request.body), adminRequest);
+    const { client, secret } = await createClient(context, toInput(request.body, clientBody), adminRequest);
     return reply.code(201).header('cache-control', 'no-store').send(toClientJson(client, secret));
   });
 
@@ -89,7 +89,7 @@ export const addOAuthClientRoutes: AddRoutes<OAuthContext> = (api, context) => {
   api.put(one, { schema: { params, body: clientBody }, bodyLimit }, async (request, reply) => {
     const adminRequest = await readAdminRequest(request, context);
     requireOAuthServer(context);
-    const update = { input: toInput(request.body), request: adminRequest };
+    const update = { input: toInput(request.body, clientBody), request: adminRequest };
     return reply.send(toClientJson(await updateClient(context, clientId(request.params), update)));
   });
 
@@ -123,7 +123,11 @@ function clientId(parameters: { readonly client_id: string }): string {
 type GivenMembers = Omit<ClientInput, 'jwks' | 'limit' | 'metadata'> &
   ClientMetadata & { readonly jwks?: unknown; readonly limit?: unknown };
 
-export function toInput(given: GivenMembers): ClientInput {
+/** Members outside of the schema do not count: some are for administrators only. */
+export function toInput(body: GivenMembers, { properties }: { readonly properties: object }): ClientInput {
+  const given: GivenMembers = Object.fromEntries(
+    Object.entries(body).filter(([name]) => Object.hasOwn(properties, name)),
+  );
   const metadata = mergeable(given);
   // Objects are parsed from JSON.
   return {

@@ -98,11 +98,12 @@ function readRegistration(registration: Registration, settings: Settings): Clien
   const { jwks, jwks_uri: uri, scope, ...members } = registration;
   const usesKeys = members.token_endpoint_auth_method === 'private_key_jwt';
   const known = scope === undefined ? undefined : knownScope(scope, settings);
-  return toInput({
+  const input = {
     ...members,
     ...(usesKeys && { jwks, jwks_uri: uri }),
     ...(known !== undefined && { scope: known }),
-  });
+  };
+  return toInput(input, registrationBody);
 }
 
 function knownScope(scope: string, settings: Settings): string {

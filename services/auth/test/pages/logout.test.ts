@@ -158,6 +158,14 @@ t.test('the metadata of a client are registered, returned and followed', async (
   const { client_id: id } = config.clientMetadata();
   t.match(config.clientMetadata(), { ...registration, scope: 'openid email', client_secret_expires_at: 0 });
   t.notOk('jwks' in config.clientMetadata(), 'they have no use');
+  const privileges = {
+    ...{ plan: 'pro', role: 'editor', scopes: ['orders:write'], audiences: ['https://orders.example'] },
+    ...{ limit: { requests_per_unit: 1, unit: 'day' }, disabled: true, registration_type: 'manual' },
+  };
+  const greedy = (await register(privileges)).clientMetadata();
+  t.equal(greedy.registration_type, 'dynamic');
+  for (const name of ['plan', 'role', 'scopes', 'audiences', 'limit', 'disabled'])
+    t.notOk(name in greedy, `${name} is for administrators`);
 
   await browser.submit(`${apiUrl}/pages/sign-in`, ada);
   for (const [logo, isShown] of [
