@@ -1,18 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
-import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Steps } from '@tollgate/kit/time';
-import { compilePolicy } from '@tollgate/policies/compile/compile';
-import { allLimits, toRuleDocument } from '@tollgate/policies/compile/limits';
-import type { PolicyResource } from '@tollgate/policies/definition/spec';
-import { readPolicy } from '@tollgate/policies/read/read-policy';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import type { GuardedCatalog, GuardedEvent, GuardedObject } from '../catalog/deletion-guard.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import type { ConfigObject } from '../catalog/source.ts';
-import { isNewer, type StoredVersion } from '../catalog/stored-version.ts';
+import { isNewer } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { findHostProblems, nameOf } from './host-problems.ts';
+import { NamespaceSpace } from './namespace-space.ts';
 import {
   labelOf,
   type PolicyAncestor,
@@ -21,19 +17,8 @@ import {
   toFinding,
 } from './policy-result.ts';
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
+import { readStored, readVersion, specOf, type ValidVersion } from './policy-version.ts';
 import { collectAllowedHosts, findRefusedHosts, type RefusedHosts } from './refused-hosts.ts';
-
-/** A version of a policy that auth servers and limiters accept. */
-interface ValidVersion {
-  readonly resource: PolicyResource;
-  readonly generation: number;
-  /** The spec as it was written, and in JSON. */
-  readonly spec: unknown;
-  readonly json: string;
-  /** The rules of its limits; undefined without limits. */
-  readonly document: RuleDocument | undefined;
-  readonly warnings: readonly PolicyFinding[];
-}
 
 /** A policy as it was read last. */
 export interface KnownPolicy extends GuardedObject {
@@ -44,6 +29,8 @@ export interface KnownPolicy extends GuardedObject {
   readonly problems: readonly PolicyFinding[];
   /** Its hosts that are allowed for its namespace, or were while it had them. */
   readonly allowedHosts: readonly string[];
+  /** Its namespace had no space for the version that was read last. */
+  readonly isOversize?: true;
 }
 
 export type PolicyEvent = GuardedEvent<KnownPolicy>;
@@ -52,7 +39,15 @@ interface PolicyCatalogOptions {
   readonly targets?: TargetResolver | undefined;
   /** Hosts that policies may have, by namespace. Default every host. */
   readonly allowedHosts?: AllowedHosts | undefined;
+  /** Bytes of the policies of a namespace. Default 16 MiB. */
+  readonly maxNamespaceBytes?: number;
 }
+
+/**
+ * A quarter of what auth servers accept at once, so that no team can use up the space of all: some
+ * 30,000 policies.
+ */
+const defaultMaxNamespaceBytes = 16 * 1024 * 1024;
 
 /** The effect of a batch of events. */
 export interface PolicyChange {
@@ -84,11 +79,13 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   #routes: TargetResolution['routes'] = new Map();
   /** Namespaces whose resource is to be encoded again. */
   readonly #dirty = new Set<string>();
+  readonly #space: NamespaceSpace;
   /** Policies, targets or permissions have changed since the last complete run. */
   #isChanged: boolean = true;
   #last: PolicyChange | undefined;
 
-  constructor({ targets, allowedHosts = () => undefined }: PolicyCatalogOptions = {}) {
+  constructor({ targets, allowedHosts = () => undefined, ...bounds }: PolicyCatalogOptions = {}) {
+    this.#space = new NamespaceSpace(bounds.maxNamespaceBytes ?? defaultMaxNamespaceBytes);
     this.#targets = targets;
     this.#allowedHosts = allowedHosts;
   }
@@ -133,6 +130,11 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
    */
   *apply(events: readonly PolicyEvent[]): Steps<PolicyChange> {
     for (const event of events) yield* this.#applyEvent(event);
+    for (const id of this.#space.takeWaiting()) {
+      const known = this.#policies.get(id);
+      if (known !== undefined) this.#read(known.object, known);
+      yield;
+    }
     if (!this.#isChanged && this.#last?.isResolved === true)
       return { ...this.#last, results: [], deleted: [] };
     this.#isChanged = false;
@@ -188,8 +190,11 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   #put(object: ConfigObject): void {
     const before = this.#policies.get(object.id);
     if (before !== undefined && isSameVersion(before, object)) return;
-    const same = this.#findSame(object);
-    const read = this.read(object, same?.valid);
+    this.#read(object, this.#findSame(object));
+  }
+
+  #read(object: ConfigObject, same: KnownPolicy | undefined): void {
+    const read = this.#refuseOversize(this.read(object, same?.valid), same);
     this.#set({ ...read, allowedHosts: same?.allowedHosts ?? read.allowedHosts });
   }
 
@@ -201,7 +206,8 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
 
   /** Returns the problems and warnings of an object if it were created or changed now. */
   preview(object: ConfigObject): Pick<PolicyResult, 'problems' | 'warnings'> {
-    const read = this.read({ ...object, stored: undefined });
+    const version = this.read({ ...object, stored: undefined });
+    const read = this.#refuseOversize(version, this.#findSame(object));
     const { problems, valid } = read;
     if (problems.length > 0) return { problems, warnings: [] };
     const warnings = valid?.warnings ?? [];
@@ -234,7 +240,16 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
     return { ...known, valid: lastValid, problems: [...problems, ...refused] };
   }
 
+  /** A version for which its namespace has no space is as an invalid one. */
+  #refuseOversize(read: KnownPolicy, before: KnownPolicy | undefined): KnownPolicy {
+    const message = this.#space.findProblem(toUse(read, before));
+    if (message === undefined) return read;
+    const problems = [...read.problems, toFinding(read.object, { field: 'spec', message })];
+    return { ...read, valid: before?.valid, problems, isOversize: true };
+  }
+
   #set(policy: KnownPolicy): void {
+    this.#space.use(toUse(policy, this.#policies.get(policy.id)), policy.isOversize === true);
     this.#policies.set(policy.id, policy);
     this.#dirty.add(policy.object.namespace);
     this.#isChanged = true;
@@ -243,6 +258,7 @@ export class PolicyCatalog implements GuardedCatalog<KnownPolicy> {
   #remove(id: string): void {
     const known = this.#policies.get(id);
     if (known === undefined) return;
+    this.#space.use({ ...toUse(known, known), after: 0 }, false);
     this.#policies.delete(id);
     this.#dirty.add(known.object.namespace);
     this.#isChanged = true;
@@ -299,7 +315,12 @@ function isSameVersion({ object, valid, problems, heldBack }: KnownPolicy, next:
   return problems.length === 0 || stored === undefined || !isNewer(stored, valid);
 }
 
-const specOf = ({ manifest }: ConfigObject): unknown => Reflect.get(Object(manifest), 'spec');
+const sizeOf = (policy: KnownPolicy | undefined): number => policy?.valid?.json.length ?? 0;
+
+const toUse = (policy: KnownPolicy, before: KnownPolicy | undefined) => ({
+  ...{ id: policy.id, namespace: policy.object.namespace },
+  ...{ before: sizeOf(before), after: sizeOf(policy) },
+});
 
 const toTargeted = ({ object, valid }: KnownPolicy) => ({ object, resource: valid?.resource });
 
@@ -317,57 +338,6 @@ function toResult(
     allowedHosts,
     inForce: valid && { generation: valid.generation, spec: valid.spec },
   };
-}
-
-type ReadVersion =
-  | { readonly ok: true; readonly valid: ValidVersion }
-  | { readonly ok: false; readonly problems: readonly PolicyFinding[] };
-
-/** A policy on which the compiler throws must not affect others. */
-function readVersion(object: ConfigObject, resolves: boolean): ReadVersion {
-  try {
-    return compileVersion(object, resolves);
-  } catch (error) {
-    const message = `cannot be read: ${getErrorMessage(error)}`;
-    return { ok: false, problems: [toFinding(object, { message })] };
-  }
-}
-
-function compileVersion(object: ConfigObject, resolves: boolean): ReadVersion {
-  const read = readPolicy(object.manifest, labelOf(object));
-  const compiled = read.ok ? compilePolicy(read.resource) : read;
-  if (!read.ok || !compiled.ok) {
-    const { problems } = compiled.ok ? { problems: [] } : compiled;
-    return { ok: false, problems: problems.map((problem) => toFinding(object, problem)) };
-  }
-  const { resource } = read;
-  if (resource.spec.targetRefs !== undefined && !resolves) {
-    const message = 'objects of Gateway API are not read: use hosts';
-    return { ok: false, problems: [toFinding(object, { field: 'spec.targetRefs', message })] };
-  }
-  const spec = specOf(object);
-  const valid: ValidVersion = {
-    resource,
-    generation: object.generation,
-    spec,
-    json: JSON.stringify(spec),
-    document: allLimits(resource.spec).length === 0 ? undefined : toRuleDocument(resource),
-    warnings: compiled.warnings.map((warning) => toFinding(object, warning, warning.reason)),
-  };
-  return { ok: true, valid };
-}
-
-/** The version that was in force before a restart. */
-function readStored(object: ConfigObject, { generation, readSpec }: StoredVersion, resolves: boolean) {
-  let spec: unknown;
-  try {
-    spec = readSpec();
-  } catch (error) {
-    const message = `the stored copy is damaged: ${getErrorMessage(error)}`;
-    return { ok: false as const, problems: [toFinding(object, { message })] };
-  }
-  const manifest = { ...(typeof object.manifest === 'object' ? object.manifest : undefined), spec };
-  return readVersion({ ...object, generation, manifest }, resolves);
 }
 
 function toDocuments(policies: readonly KnownPolicy[]): ReadonlyMap<string, RuleDocument> {

@@ -149,6 +149,23 @@ t.test('a resolver of targets finds routes, and problems of policies with target
   t.match(accessOf(apply()), []);
 });
 
+t.test('a version for which its namespace has no space is as an invalid one', async (t) => {
+  const catalog = new PolicyCatalog({ maxNamespaceBytes: 55 });
+  const put = (object: ConfigObject) => runSteps(catalog.apply([{ type: 'changed', object }]));
+  const make = (id: string, ...hosts: string[]) => policy(id, { hosts }, { generation: hosts.length });
+  put(make('shop/a', 'a.test'));
+  put(make('shop/b', 'b.test'));
+  put(make('web/c', 'c1.test', 'c2.test', 'c3.test', 'c4.test'));
+  const larger = make('shop/b', 'b1.test', 'b2.test', 'b3.test');
+  const problems = [{ field: 'spec', message: /shop would have 61 bytes together, and at most 55 are/ }];
+  t.match(catalog.preview(larger).problems, problems, 'at admission');
+  t.same(catalog.preview(make('shop/b', 'b1.test', 'b2.test')).problems, []);
+  t.match(put(larger).results, [{ problems, inForce: { generation: 1 } }]);
+  t.match(put(make('shop/d', 'd.test')).results, [{ problems: [{}], inForce: undefined }], 'a third one');
+  const { results } = runSteps(catalog.apply([{ type: 'deleted', id: 'shop/a' }]));
+  t.match(results, [{ id: 'shop/b', problems: [], inForce: { generation: 3 } }], 'there is space');
+});
+
 t.test('targets are resolved again after a change only, and after a run that failed', async (t) => {
   const state = { runs: 0, fails: false };
   const targets: TargetResolver = {
