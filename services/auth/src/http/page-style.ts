@@ -77,8 +77,9 @@ button:hover, .button:hover { filter: brightness(.93) }
 .summary, .summary a { color: var(--bad) }
 .ways, .items { margin: 0 0 1rem; padding: 0; list-style: none }
 .ways li + li { margin-top: .5rem }
-.items li { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: .625rem 0; border-bottom: 1px solid color-mix(in srgb, var(--line) 25%, transparent) }
-.items li:last-child { border-bottom: 0 }
+.items > li { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .25rem 1rem; padding: .625rem 0; border-bottom: 1px solid color-mix(in srgb, var(--line) 25%, transparent) }
+.items > li:last-child { border-bottom: 0 }
+.items > li > :first-child { flex: 1 1 12rem }
 .areas { display: flex; flex-wrap: wrap; gap: 0 1.25rem; margin: 0 0 1.5rem; padding: 0; list-style: none }
 .areas a { display: inline-block; padding: .25rem 0 }
 .areas a[aria-current] { color: inherit; font-weight: 600; text-decoration: none }
@@ -88,5 +89,5 @@ button:hover, .button:hover { filter: brightness(.93) }
 form + form, .after + form { margin-top: 1.25rem }
 .qr svg { display: block; width: 12rem; margin: 0 auto; border-radius: .5rem }
 code { font-size: 1rem; letter-spacing: .05em }
-@media (max-width: 30rem) { body { padding: 0; background: var(--card) } main, main.wide { margin: 0 auto; padding: 1.5rem 1.25rem; box-shadow: none } }
+@media (max-width: 30rem) { body { padding: 0; background: var(--card) } main, main.wide { margin: 0 auto; padding: 1.5rem 1.25rem; box-shadow: none } .items > li { justify-content: start } .items > li > :first-child { flex-basis: 100% } }
 `;

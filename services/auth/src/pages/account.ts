@@ -109,6 +109,7 @@ function profileSection(visit: Visit, user: User, problem: Problem | undefined):
 <h2 id="profile-title">${texts.profile}</h2>
 ${form(visit, { action: visit.path('profile'), content: profile })}
 ${settings.externalEmailEnabled && form(visit, { action: visit.path('email'), content: email })}
+${mayChangePhone && user.newPhone !== '' && html`<p class="after"><a href="${visit.path('phone-code')}">${texts.phoneCodeTitle}</a></p>`}
 ${mayChangePhone && form(visit, { action: visit.path('phone'), content: phoneContent(visit, { user, typed: typed.phone, problem }) })}
 </section>`;
 }
