@@ -33,7 +33,7 @@ const needsOwnProcess =
   /process\.env\.\w+ =|delete process\.env|globalThis|process\.memoryUsage|opentelemetry/;
 
 /** Files that start servers for a minute: one after the other they would end last. */
-const isLong = /^(?:hack\/(?:charts|e2e|images|release)|cli|services\/(?:auth|xds))\//;
+const isLong = /^hack\/(?:charts|e2e|images|release)\//;
 
 /** Groups test files into processes, in the order in which to start them. */
 export function planProcesses(root: string, files: readonly string[]): string[][] {
