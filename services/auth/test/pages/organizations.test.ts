@@ -109,6 +109,19 @@ t.test('people manage their organizations without scripts', async (t) => {
       .then((answer) => answer.slice(0, 3)),
     '400',
   );
+
+  const { id: member } = await signIn('eve@example.com');
+  for (const [userId, role] of [
+    [ada.id, 'owner'],
+    [member, 'member'],
+  ])
+    await server.call('PUT', `/admin/organizations/${id}/members/${userId}`, {
+      token: adminToken(),
+      body: { role },
+    });
+  const answers = await Promise.all([ada, bob].map((owner) => owner.send('delete', 'delete')));
+  const statuses = answers.map((answer) => answer.slice(0, 3)).toSorted();
+  t.same(statuses, ['/pa', '422'], 'one of two owners who leave at the same time stays');
 });
 
 t.test('users see organizations that have the domain of the address', async (t) => {
