@@ -118,8 +118,8 @@ export interface ExampleFile {
 
 export async function readExamples(): Promise<readonly ExampleFile[]> {
   const found = await readdir('examples', { recursive: true });
-  // The example of MCP runs without a cluster.
-  const names = found.filter((path) => path.endsWith('.yaml') && !path.startsWith('mcp/'));
+  // These examples run without a cluster.
+  const names = found.filter((path) => path.endsWith('.yaml') && !/^(?:mcp|web)\//.test(path));
   const paths = names.map((path) => join('examples', path));
   return await Promise.all(paths.sort().map(readExample));
 }
