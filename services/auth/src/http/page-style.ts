@@ -87,6 +87,8 @@ button:hover, .button:hover { filter: brightness(.93) }
 .wide .ways { display: flex; flex-wrap: wrap; gap: .5rem }
 .wide .ways li + li { margin: 0 }
 form + form, .after + form { margin-top: 1.25rem }
+.items form + form { margin-top: 0 }
+.items button.link { text-align: start }
 .qr svg { display: block; width: 12rem; margin: 0 auto; border-radius: .5rem }
 code { font-size: 1rem; letter-spacing: .05em }
 @media (max-width: 30rem) { body { padding: 0; background: var(--card) } main, main.wide { margin: 0 auto; padding: 1.5rem 1.25rem; box-shadow: none } .items > li { justify-content: start } .items > li > :first-child { flex-basis: 100% } }

@@ -71,6 +71,7 @@ function viewAccount(visit: Visit, { user }: Owner, { problem }: Outcome): Html 
   const { texts } = visit;
   return html`<p>${texts.signedInAs} <strong>${user.email || user.phone || user.id}</strong></p>
 ${form(visit, { action: visit.path('sign-out'), content: html`<button class="secondary">${texts.signOut}</button>` })}
+<p class="after"><a href="${visit.path('accounts')}">${texts.useAnotherAccount}</a></p>
 ${profileSection(visit, user, problem)}`;
 }
 

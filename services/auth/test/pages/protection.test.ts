@@ -422,6 +422,10 @@ t.test('CAPTCHA and a code before the password change apply as in the API', asyn
   const unsolved = await browser.submit(`${url}/sign-up`, fields);
   t.equal(unsolved.status, 400);
   t.match(await unsolved.text(), 'Please confirm that you are human.');
+  const request = { identifier: 'code@example.com' };
+  t.equal((await browser.submit(`${url}/code`, request, { target: 'code' })).status, 400);
+  const sent = { ...request, 'cf-turnstile-response': 'solved' };
+  t.equal((await browser.submit(`${url}/code`, sent, { target: 'code' })).status, 303);
   const solved = { ...fields, 'cf-turnstile-response': 'solved' };
   t.equal((await browser.submit(`${url}/sign-up`, solved)).headers.get('location'), '/pages/account');
 
