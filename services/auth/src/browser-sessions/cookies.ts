@@ -42,10 +42,11 @@ function setCookie(name: string, value: string, { settings, maxAgeSeconds, domai
   return `${name}=${value}${age}; Path=/; HttpOnly; SameSite=Lax${secure}${scope}`;
 }
 
+/** Reads a cookie. A comma is a part of a value, in which other sites could hide a cookie. */
 function readCookie(header: string, name: string): string | undefined {
   if (!header.includes(ownName)) return undefined;
   const start = `${name}=`;
-  const pair = header.split(/[;,]/).find((part) => part.trimStart().startsWith(start));
+  const pair = header.split(';').find((part) => part.trimStart().startsWith(start));
   return pair?.trim().slice(start.length);
 }
 

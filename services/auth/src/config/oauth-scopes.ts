@@ -18,9 +18,9 @@ const nameForm = /^[!#-+\--[\]-~]{1,128}$/;
 /** Every request for access compares them, and the page shows those of the request. */
 const maxScopes = 100;
 const maxDescriptionChars = 255;
-/** Scopes of OpenID Connect have texts and claims of their own. */
 /** Begins scopes of the admin API: `tollgate:users:read`. */
 export const adminScopePrefix = 'tollgate:';
+/** Scopes of OpenID Connect have texts and claims of their own. */
 const reserved: readonly string[] = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'];
 
 function isReserved(name: string): boolean {

@@ -88,10 +88,11 @@ function readForwardedLine(
 ): RequestLine | undefined {
   const { 'x-forwarded-method': methods = [], 'x-forwarded-uri': urls = [] } = headersDistinct;
   const { 'x-forwarded-host': hosts = [] } = headersDistinct;
-  const [[method], [url], [host = '']] = [methods, urls, hosts];
+  const [[method], [url], [sentHost = '']] = [methods, urls, hosts];
   if (methods.length !== 1 || urls.length !== 1) return undefined;
   // A gateway that appends to the header of the client leaves a comma.
-  if (needsHost && (hosts.length !== 1 || host === '' || host.includes(','))) return undefined;
+  const host = hosts.length === 1 && !sentHost.includes(',') ? sentHost : '';
+  if (needsHost && host === '') return undefined;
   return { method, url, host };
 }
 

@@ -9,7 +9,7 @@ import { parseLimitOverride } from '../limits/limit-override.ts';
 import type { OrganizationStore } from '../organizations/store.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
 import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
-import { toAdminScopes } from '../sessions/admin-scopes.ts';
+import { isAdminScope, toAdminScopes } from '../sessions/admin-scopes.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
 import { applyInput, type ClientInput, newClient, readClientType } from './client-input.ts';
 import type { OAuthClient, OAuthClientStore, StoredClient } from './client-store.ts';
@@ -86,7 +86,7 @@ export async function updateClient(
   const audit = clientAudit('oauth_client_updated', client, request, describeUpdate(before, client, changed));
   const isUpdated = await changeAccess(context, id, {
     change: (clients) => clients.update(client, audit),
-    ends: client.disabled,
+    ends: client.disabled || hasLostAdminScope(before, client),
   });
   if (!isUpdated) throw errors.conflict();
   return client;
@@ -152,6 +152,11 @@ export async function regenerateSecret(
   };
   if (!(await context.store.oauthClients.replaceSecret(id, change))) throw errors.oauth_client_not_found();
   return { client: { ...client, updated_at: at }, secret };
+}
+
+/** Whether tokens of sessions have an admin scope that the client has no more. */
+function hasLostAdminScope(before: OAuthClient, after: OAuthClient): boolean {
+  return before.scopes.some((scope) => isAdminScope(scope) && !after.scopes.includes(scope));
 }
 
 /**

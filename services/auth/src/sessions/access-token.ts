@@ -42,7 +42,7 @@ interface ClaimsRequest {
   readonly method: string;
   /** The latest expiry, in seconds since 1970. A hook cannot set a later one. */
   readonly maxExpiresAt?: number;
-  /** The service that acts for the user. A hook cannot remove it. */
+  /** The service that acts for the user. A hook cannot remove it, or its `client_id`. */
   readonly actor?: JsonObject;
   /** The key that the token is bound to. A hook cannot change it. */
   readonly thumbprint?: string | undefined;
@@ -69,7 +69,7 @@ export async function createClaims(
   const claims = {
     ...customized,
     exp: Math.min(customized.exp, maxExpiresAt),
-    ...(actor && { act: actor }),
+    ...(actor && { act: actor, ...(own.client_id !== undefined && { client_id: own.client_id }) }),
     ...keyClaims(thumbprint),
   };
   if (customized !== own && !fits(claims))

@@ -70,6 +70,9 @@ t.test('a code is exchanged for a cookie of the host, which identifies the user 
   elsewhere.steal('one.apps.example.com', browser.cookie('app.example.com'));
   const foreign = await elsewhere.check('https://one.apps.example.com/', {});
   t.equal(foreign.outcome, '401 session_not_found', 'the cookie of another host');
+  const hidden = { cookie: `a=1,${browser.cookie('app.example.com').replaceAll('; ', ',')}` };
+  const planted = await new AppBrowser(gateway).check(`${app}/`, hidden);
+  t.equal(planted.outcome, '401 no_authorization', 'a cookie in the value of another one');
 });
 
 t.test('a code is good once, for the browser that asked for it, at its host', async (t) => {

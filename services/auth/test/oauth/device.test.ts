@@ -139,8 +139,15 @@ t.test('an administrator gives a program admin scopes, and it has no other right
   t.match(await server.call('GET', '/admin/users', { token: await signIn({ scope: 'openid' }) }), {
     status: 403,
   });
+  await server.call('PUT', own, { ...admin, body: { scopes: ['tollgate:users:read'] } });
+  t.match(
+    await server.call('GET', '/admin/users', { token }),
+    { status: 403, body: { error_code: 'session_not_found' } },
+    'a session ends when its client loses an admin scope',
+  );
+  const narrow = await signIn({ scope: 'tollgate:users:read' });
   await setRole('authenticated');
-  t.match(await server.call('GET', '/admin/users', { token }), {
+  t.match(await server.call('GET', '/admin/users', { token: narrow }), {
     status: 403,
     body: { error_code: 'not_admin' },
   });
