@@ -1,12 +1,13 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { signOut } from '../sessions/sessions.ts';
+import { appNotice } from './app-target.ts';
 import { openOtherAccounts, writeAccounts } from './browser-accounts.ts';
 import { continueAs } from './completion.ts';
 import { form, problemSummary } from './forms.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/** Asks which of the accounts that are signed in here to use. */
+/** Asks which of the accounts that are signed in here to use, and names the app that asks. */
 export const accountsPage: PageDefinition = {
   name: 'accounts',
   access: 'everyone',
@@ -25,6 +26,7 @@ export const accountUseForm: PageDefinition = {
   access: 'everyone',
   hasPage: false,
   view: viewAccounts,
+  limiter: 'token',
   async submit(visit) {
     const { owner, form: fields } = visit;
     if (owner !== undefined && fields.session_id === owner.session.id) return continueAs(visit, owner);
@@ -76,6 +78,7 @@ function viewList(visit: Visit, accounts: readonly Owner[], { problem }: Outcome
   return {
     title: texts.chooseAccount,
     content: html`${problemSummary(problem)}
+${appNotice(visit)}
 <ul class="items">${accounts.map((account) => accountItem(visit, account))}</ul>
 <p><a class="button" href="${visit.path('sign-in', { other: 'true' })}">${texts.useAnotherAccount}</a></p>`,
   };

@@ -6,18 +6,32 @@ import { needsSecondFactor } from '../sessions/assurance.ts';
 import { deriveSession, type IssuedSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import { sessionFragment } from '../sessions/response.ts';
+import { signOut } from '../sessions/sessions.ts';
+import { isKnownApp } from './app-target.ts';
 import { rememberAccount } from './browser-accounts.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/** Ends a sign-in. An account of another user that is signed in here stays so. */
+/**
+ * Ends a sign-in. An account of another user that is signed in here stays so. An earlier session of
+ * the same user ends: the browser has lost its refresh token.
+ */
 export async function completeSignIn(visit: Visit, issued: IssuedSession): Promise<FastifyReply> {
-  if (visit.owner !== undefined && visit.owner.user.id !== issued.user.id) rememberAccount(visit);
-  return continueAs(visit, await visit.signIn(issued), issued.providerTokens);
+  const { context, owner: before, metadata } = visit;
+  const isSameUser = before?.user.id === issued.user.id;
+  if (before !== undefined && !isSameUser) rememberAccount(visit);
+  const owner = await visit.signIn(issued);
+  // The second factor continues the session.
+  if (before !== undefined && isSameUser && before.session.id !== issued.sessionId)
+    await signOut(context, { user: before.user, sessionId: before.session.id, scope: 'local' }, metadata);
+  return continueAs(visit, owner, issued.providerTokens);
 }
 
 /**
  * Continues with the account that is signed in here: to the second factor, to the app that sent the
- * browser, or to a page.
+ * browser, or to a page. Without a form, only an app that is known by its address gets a session:
+ * for others, the user continues with the form of the account chooser.
+ *
+ * @throws AppError `over_request_rate_limit`
  */
 export async function continueAs(
   visit: Visit,
@@ -26,6 +40,12 @@ export async function continueAs(
 ): Promise<FastifyReply> {
   if (needsSecondFactor(owner.user, owner.session)) return visit.redirect('second-factor');
   if (visit.destination.redirectTo === '') return visit.redirect(visit.home);
+  if (visit.request.method === 'GET') {
+    const { context, destination, metadata } = visit;
+    if (!isKnownApp(destination.redirectTo, context.settings)) return visit.redirect('accounts');
+    // Forms are limited by their routes.
+    if (metadata.client) await context.limiter.enforceRequest('token', metadata.client);
+  }
   const issued = await issueForApp(visit, owner);
   return sendToApp(visit, { ...issued, ...(providerTokens && { providerTokens }) });
 }

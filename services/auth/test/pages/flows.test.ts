@@ -27,6 +27,9 @@ t.test('pages', async (t) => {
     WEBAUTHN_RP_ID: 'localhost',
     WEBAUTHN_RP_ORIGINS: apiUrl,
     PAGES_ENABLED: 'true',
+    URI_ALLOW_LIST: 'com.example.app://callback',
+    RATE_LIMIT_HEADER: 'x-client',
+    RATE_LIMIT_TOKEN_REFRESH: '50',
     SECURITY_MANUAL_LINKING_ENABLED: 'true',
     MAILER_AUTOCONFIRM: 'false',
     MAILER_LINK_PAGE_ENABLED: 'true',
@@ -230,6 +233,58 @@ t.test('pages', async (t) => {
     t.match(await (await browser.open(`${first}&login_hint=eve@pages.example`)).text(), 'name="password"');
     await server.call('POST', '/logout', { token: String(session.body.access_token) });
     t.match(await (await browser.open(second)).text(), 'name="password"', 'signed out everywhere');
+  });
+
+  await t.test('an app that any program can pretend to be gets no session without a click', async (t) => {
+    const browser = new Browser(hosts);
+    await addUser('local@pages.example');
+    await signIn(browser, `${pagesUrl}/sign-in`, 'local@pages.example');
+    const query = `code_challenge=${pkce.challenge}&code_challenge_method=s256`;
+    for (const [target, place] of [
+      ['http://127.0.0.1:5555/', '127.0.0.1:5555'],
+      ['http://[::1]:5555/', '[::1]:5555'],
+      ['com.example.app://callback', 'com.example.app:'],
+    ] as const) {
+      const app = `redirect_to=${encodeURIComponent(target)}&${query}`;
+      for (const page of ['sign-in', 'second-factor']) {
+        const { status, headers } = await browser.open(`${pagesUrl}/${page}?${app}`);
+        t.equal(status, 303);
+        t.match(headers.get('location'), /^\/pages\/accounts\?/, `${page} for ${target}`);
+      }
+      const chooser = `${pagesUrl}/accounts?${app}`;
+      const shown = await (await browser.open(chooser)).text();
+      t.match(shown, `You return to ${place}.`);
+      t.match(shown, 'Continue only if you have started the sign-in yourself.');
+      const used = await browser.submit(chooser, {}, { target: 'account-use' });
+      t.ok(used.headers.get('location')?.startsWith(`${target}?code=`), target);
+    }
+    const local = encodeURIComponent('http://127.0.0.1:5555/');
+    const start = `${pagesUrl}/provider?provider=google&redirect_to=${local}`;
+    await new Browser(hosts).visit(start, `${pagesUrl}/accounts`);
+  });
+
+  await t.test('sessions without a form are limited by client', async (t) => {
+    const browser = new Browser(hosts);
+    await addUser('often@pages.example');
+    await signIn(browser, `${pagesUrl}/sign-in`, 'often@pages.example');
+    const url = `${pagesUrl}/sign-in?redirect_to=${encodeURIComponent(app)}`;
+    const open = (client: string) => browser.open(url, undefined, { 'x-client': client });
+    for (let count = 0; count < 50; count++) t.equal((await open('192.0.2.1')).status, 303);
+    const refused = await open('192.0.2.1');
+    t.equal(refused.status, 429);
+    t.ok(refused.headers.get('retry-after'));
+    t.equal((await open('192.0.2.2')).status, 303);
+  });
+
+  await t.test('signing in again ends the earlier session of the browser', async (t) => {
+    const browser = new Browser(hosts);
+    await addUser('again@pages.example');
+    await signIn(browser, `${pagesUrl}/sign-in`, 'again@pages.example');
+    const earlier = new Browser(hosts);
+    for (const cookie of browser.cookies(apiUrl)) earlier.setCookie(apiUrl, cookie);
+    await signIn(browser, `${pagesUrl}/sign-in?again=true`, 'again@pages.example');
+    t.match(await text(browser, 'account'), 'again@pages.example');
+    t.match((await earlier.open(`${pagesUrl}/account`)).headers.get('location'), '/pages/sign-in');
   });
 
   await t.test('a browser has several accounts, and signs one of them out', async (t) => {
