@@ -1594,6 +1594,10 @@ export interface components {
             dpop_bound_access_tokens?: boolean;
             backchannel_logout_uri?: string;
             backchannel_logout_session_required?: boolean;
+            workload_identities?: {
+                issuer: string;
+                subject: string;
+            }[];
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
             /** @enum {unknown} */
@@ -1648,6 +1652,10 @@ export interface components {
             dpop_bound_access_tokens?: boolean;
             backchannel_logout_uri?: string;
             backchannel_logout_session_required?: boolean;
+            workload_identities?: {
+                issuer: string;
+                subject: string;
+            }[];
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
             /** @enum {unknown} */
@@ -1707,6 +1715,10 @@ export interface components {
                 dpop_bound_access_tokens?: boolean;
                 backchannel_logout_uri?: string;
                 backchannel_logout_session_required?: boolean;
+                workload_identities?: {
+                    issuer: string;
+                    subject: string;
+                }[];
                 /** @enum {unknown} */
                 access_token_typ?: "at+jwt";
                 /** @enum {unknown} */
@@ -4042,6 +4054,10 @@ export interface operations {
                     require_pushed_authorization_requests?: boolean;
                     dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
+                    workload_identities?: {
+                        issuer: string;
+                        subject: string;
+                    }[];
                     jwks?: {
                         [key: string]: unknown;
                     };
@@ -4132,6 +4148,10 @@ export interface operations {
                     require_pushed_authorization_requests?: boolean;
                     dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
+                    workload_identities?: {
+                        issuer: string;
+                        subject: string;
+                    }[];
                     jwks?: {
                         [key: string]: unknown;
                     };

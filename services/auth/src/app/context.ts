@@ -1,7 +1,9 @@
 import type { BaseContext } from '../context.ts';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import type { CheckExplainer } from '../ext-authz/explain.ts';
+import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import type { HookCaller } from '../hooks/caller.ts';
+import type { Issuers } from '../issuers/issuers.ts';
 import type { TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Limiter } from '../limits/limiter.ts';
@@ -32,6 +34,8 @@ export interface Context extends BaseContext {
   /** Development mode without SMTP_HOST only. */
   readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;
+  /** Issuers whose assertions are accepted, once external authorization is composed. */
+  readonly issuers: { current: Issuers<KnownCaller> | undefined };
   /** Explains checks, once external authorization is composed. */
   readonly explain: { current: CheckExplainer | undefined };
   readonly hooks: Pick<HookCaller, 'enabled' | 'call'>;

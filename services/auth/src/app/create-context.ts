@@ -49,6 +49,7 @@ export function createContext(
   const { mailer, mailbox, templates } = createMailer(settings, { metrics, logger, nowMs });
   const background = new Background(logger);
   const explain: Context['explain'] = { current: undefined };
+  const issuers: Context['issuers'] = { current: undefined };
   const shared = {
     settings,
     store,
@@ -67,6 +68,7 @@ export function createContext(
     sms: createSmsGateway(settings, { logger }),
     hooks: new HookCaller({ settings, sql: database, random: systemRandomness, metrics, logger, nowMs }),
     explain,
+    issuers,
     metrics,
     logger,
     nowMs,

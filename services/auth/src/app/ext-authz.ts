@@ -74,6 +74,7 @@ export async function createExtAuthz(
   const hasPolicies = settings.extAuthzPolicyServer !== '';
   const { oauthServerEnabled: hasClients } = settings;
   const issuers = createIssuers(context, registry);
+  context.issuers.current = issuers;
   const defaultAccess = toDefaultAccess(settings.extAuthzDefaultAccess);
   const rulesFile =
     settings.extAuthzRoutesFile === ''

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
-import { versionClaim } from '../keys/client-tokens.ts';
+import { machineGrants, versionClaim } from '../keys/client-tokens.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
 import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
 import { type CallerIdentity, ownIssuer } from './caller.ts';
@@ -23,8 +23,8 @@ export function findClientProblem(
   { organizationsEnabled }: Pick<Settings, 'organizationsEnabled'>,
 ): string | undefined {
   if (state.disabled) return 'the client is disabled';
-  if (!state.grantTypes.includes('client_credentials'))
-    return 'the client may no longer use the grant client_credentials';
+  if (!machineGrants.some((grant) => state.grantTypes.includes(grant)))
+    return 'the client may no longer get tokens for itself';
   // Its limit and plan would be missing.
   if (organizationsEnabled && state.orgId !== undefined && state.organization === undefined)
     return 'the organization of the client does not exist';

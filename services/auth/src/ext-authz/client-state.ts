@@ -3,7 +3,7 @@ import type { Queryable } from '../db/connection.ts';
 import { batchedInput, column } from '../db/fragments.ts';
 import { boolean, jsonOf, text, uuid } from '../db/sql-types.ts';
 import { type StatementRow, statement } from '../db/statement.ts';
-import { credentialVersion } from '../keys/client-tokens.ts';
+import { type ClientCredentials, credentialVersion } from '../keys/client-tokens.ts';
 
 /** Data of a client that may have changed since an access token was issued. */
 export interface ClientState {
@@ -29,6 +29,7 @@ const clientState = {
   token_endpoint_auth_method: text,
   jwks: jsonOf<JsonObject>().orNull,
   jwks_uri: text.orNull,
+  metadata: jsonOf<ClientCredentials['metadata']>(),
   scopes: text.list,
   plan: text.orNull,
   role: text.orNull,
@@ -53,7 +54,7 @@ const findStates = statement({}, clientState, organizationState)`
   left join lateral (
     select c.client_secret_hash, c.grant_types,
       coalesce(s.token_endpoint_auth_method, c.token_endpoint_auth_method) as token_endpoint_auth_method,
-      s.jwks, s.jwks_uri, coalesce(s.scopes, '{}') as scopes, s.plan, s.role, s.rate_limit, s.org_id,
+      s.jwks, s.jwks_uri, coalesce(s.metadata, '{}') as metadata, coalesce(s.scopes, '{}') as scopes, s.plan, s.role, s.rate_limit, s.org_id,
       coalesce(s.disabled, false) as disabled
     from oauth_clients c left join oauth_client_settings s on s.client_id = c.id
     where c.id = i.client_id and c.deleted_at is null offset 0

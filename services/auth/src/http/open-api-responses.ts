@@ -101,6 +101,7 @@ const oauthClient = {
   dpop_bound_access_tokens: maybe(flag),
   backchannel_logout_uri: maybe(text),
   backchannel_logout_session_required: maybe(flag),
+  workload_identities: maybe(Type.Array(Type.Object({ issuer: text, subject: text }))),
   access_token_typ: maybe(Type.Enum(['at+jwt'])),
   registration_type: Type.Enum(['dynamic', 'manual']),
   created_at: time,

@@ -2,11 +2,18 @@ import { isDeepStrictEqual } from 'node:util';
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { inTime } from '@tollgate/kit/time';
-import { type IssuerDefinition, keySource } from './definition.ts';
+import { type IssuerDefinition, keySource, tenantPlaceholder } from './definition.ts';
 import type { LoadedKeys } from './discovery.ts';
 import type { TokenIntrospection } from './introspection.ts';
 import { IssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
-import { type Claims, type DecodedJwt, decodeJwt, isIssuer, verifyToken } from './verify.ts';
+import {
+  type Claims,
+  type DecodedJwt,
+  decodeJwt,
+  isIssuer,
+  type VerifiedToken,
+  verifyToken,
+} from './verify.ts';
 
 /** An issuer, and what its verified claims mean. */
 export interface TrustedIssuer<T> {
@@ -22,6 +29,12 @@ export type Accepted<T> =
 export type TokenVerification<T> =
   | Accepted<T>
   /** The token may be valid, but the issuer did not answer. */
+  | { readonly ok: false; readonly unavailable: string };
+
+export type VerifiedAssertion =
+  /** `issuer` is the name of the issuer in the configuration. */
+  | { readonly ok: true; readonly issuer: string; readonly claims: Claims }
+  | { readonly ok: false; readonly reason: string }
   | { readonly ok: false; readonly unavailable: string };
 
 export interface IssuersOptions extends IssuerKeysOptions {
@@ -129,6 +142,39 @@ export class Issuers<T> implements LifecycleComponent {
     const unknown = this.#trusted.find(({ definition, keys }) => !definition.issuer && !keys.current);
     // The token may be of a cluster whose issuer is not known yet.
     return unknown === undefined || isOwn() ? undefined : this.#verifyLater(unknown, { token, jwt, waitMs });
+  }
+
+  /**
+   * Verifies an assertion, which is a token for this server instead of an API behind the gateway.
+   * It is for no other audience, which could present it here.
+   */
+  async verifyAssertion(assertion: string, audiences: readonly string[]): Promise<VerifiedAssertion> {
+    const jwt = decodeJwt(assertion);
+    if (jwt === undefined) return { ok: false, reason: 'it is no JWT' };
+    if (this.#find(jwt.claims) === undefined)
+      for (const { definition, keys } of this.#trusted)
+        if (definition.issuer === undefined && keys.current === undefined)
+          await this.#waitFor(keys.loadUnknown(), maxWaitMs);
+    const trust = this.#find(jwt.claims);
+    if (trust === undefined) return { ok: false, reason: 'iss is not a trusted issuer' };
+    const { definition, keys } = trust;
+    if (!isOneTenant(definition)) return { ok: false, reason: 'its issuer has several tenants' };
+    if (![jwt.claims.aud].flat().every((name) => audiences.includes(String(name))))
+      return { ok: false, reason: 'aud is not only this server' };
+    const verify = (): VerifiedToken | undefined => {
+      const loaded = keys.current;
+      const expected = { definition: { ...definition, audiences }, nowMs: this.#options.nowMs() };
+      return loaded && verifyToken(jwt, { ...expected, issuer: loaded.issuer, keys: loaded.keys });
+    };
+    let verified = verify();
+    if (verified === undefined || (!verified.ok && verified.isKeyUnknown)) {
+      await this.#waitFor(keys.loadUnknown(), maxWaitMs);
+      verified = verify();
+    }
+    if (verified?.ok) return { ok: true, issuer: definition.name, claims: verified.claims };
+    if (verified === undefined || (verified.isKeyUnknown && keys.isDown))
+      return { ok: false, unavailable: 'the issuer cannot be reached, and the key is not known' };
+    return { ok: false, reason: verified.reason };
   }
 
   #create(definition: IssuerDefinition): IssuerKeys {
@@ -246,6 +292,11 @@ export class Issuers<T> implements LifecycleComponent {
     this.#options.metrics?.recordToken(trust.definition.name, label);
     return result;
   }
+}
+
+/** Subjects of several tenants may be the same. */
+function isOneTenant({ issuer, tenants }: IssuerDefinition): boolean {
+  return issuer?.includes(tenantPlaceholder) !== true || tenants?.length === 1;
 }
 
 interface Rejected {

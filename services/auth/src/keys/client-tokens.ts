@@ -8,7 +8,14 @@ export interface ClientCredentials {
   readonly token_endpoint_auth_method: string;
   readonly jwks: unknown;
   readonly jwks_uri: string | null;
+  readonly metadata: { readonly workload_identities?: readonly unknown[] | undefined };
 }
+
+/** @see RFC 7523 §2.1 https://www.rfc-editor.org/rfc/rfc7523#section-2.1 */
+export const jwtBearerGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+
+/** Grants by which clients get tokens for themselves. */
+export const machineGrants: readonly string[] = ['client_credentials', jwtBearerGrantType];
 
 /** Name of the claim with {@link credentialVersion}. */
 export const versionClaim = 'client_version';
@@ -21,7 +28,9 @@ const versionChars = 16;
  */
 export function credentialVersion(credentials: ClientCredentials): string {
   const { client_secret_hash: hash, token_endpoint_auth_method: method, jwks, jwks_uri: uri } = credentials;
-  const text = JSON.stringify([hash ?? '', method, jwks ?? null, uri]);
+  const { workload_identities: workloads = [] } = credentials.metadata;
+  const parts = [hash ?? '', method, jwks ?? null, uri, ...(workloads.length > 0 ? [workloads] : [])];
+  const text = JSON.stringify(parts);
   return createHash('sha256').update(text).digest('base64url').slice(0, versionChars);
 }
 

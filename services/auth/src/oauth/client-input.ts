@@ -3,6 +3,7 @@ import { isUuid } from '@tollgate/kit/text';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { parseKeySet } from '../issuers/key-set.ts';
+import { jwtBearerGrantType } from '../keys/client-tokens.ts';
 import { isAdminScope, isKnownAdminScope } from '../sessions/admin-scopes.ts';
 import { type ClientMetadata, findMetadataProblem, mergeMetadata } from './client-metadata.ts';
 import { type AuthMethod, authMethods, type OAuthClient } from './client-store.ts';
@@ -37,6 +38,7 @@ const grantTypes: readonly string[] = [
   ...['authorization_code', 'refresh_token', 'client_credentials'],
   deviceGrantType,
   exchangeGrantType,
+  jwtBearerGrantType,
 ];
 export const defaultGrants: readonly string[] = ['authorization_code', 'refresh_token'];
 
@@ -151,10 +153,16 @@ function findProblem(
   );
 }
 
-function findGrantProblem({ grant_types: grants, client_type: type }: Checked): string | undefined {
+function findGrantProblem({
+  grant_types: grants,
+  client_type: type,
+  metadata: { workload_identities: workloads = [] },
+}: Checked): string | undefined {
   if (grants.length === 0) return 'grant_types cannot be empty';
   if (!grants.every((grant) => grantTypes.includes(grant)))
     return `grant_types must only contain ${grantTypes.join(', ')}`;
+  if (grants.includes(jwtBearerGrantType) !== workloads.length > 0)
+    return `the grant type ${jwtBearerGrantType} and workload_identities need each other`;
   // RFC 6749 §4.4: only confidential clients may use this grant.
   const confidential = ['client_credentials', exchangeGrantType].find((grant) => grants.includes(grant));
   return type === 'public' && confidential !== undefined

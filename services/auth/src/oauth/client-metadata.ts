@@ -34,7 +34,20 @@ export const metadataMembers = {
   access_token_typ: optionalText,
 };
 
-const schema = Type.Object(metadataMembers);
+/** Members that only administrators set. */
+export const adminMembers = {
+  /** Workloads that may act as the client. @see RFC 7523 §2.1 */
+  workload_identities: Type.Optional(
+    Type.Array(Type.Object({ issuer: Type.String(), subject: Type.String() })),
+  ),
+};
+
+const storedMembers = { ...metadataMembers, ...adminMembers };
+
+/** Names of all members that are stored as JSON. */
+export const metadataNames: readonly string[] = Object.keys(storedMembers);
+
+const schema = Type.Object(storedMembers);
 
 export type ClientMetadata = Static<typeof schema>;
 
@@ -50,6 +63,8 @@ export function accessTokenType({ access_token_typ: typ }: ClientMetadata): 'at+
 export const acrValues = ['aal1', 'aal2'] as const;
 
 const maxItems = 10;
+/** Clusters, repositories and environments of a service. */
+const maxWorkloads = 50;
 const maxTextChars = 255;
 const maxScopeChars = 1024;
 
@@ -94,14 +109,29 @@ const checks: Readonly<Record<keyof ClientMetadata, Check>> = {
   backchannel_logout_session_required: () => undefined,
   require_pushed_authorization_requests: () => undefined,
   dpop_bound_access_tokens: () => undefined,
+  workload_identities: findWorkloadProblem,
   access_token_typ: (typ) => (typ === profileType ? undefined : `must be ${profileType}`),
 };
 
+function findWorkloadProblem(value: unknown): string | undefined {
+  const workloads: readonly unknown[] = Array.isArray(value) ? value : [];
+  if (workloads.length > maxWorkloads) return `cannot exceed ${maxWorkloads} items`;
+  const isComplete = (workload: unknown) =>
+    ['issuer', 'subject'].every((name) => {
+      const text: unknown = Object.getOwnPropertyDescriptor(Object(workload), name)?.value;
+      return typeof text === 'string' && text !== '' && text.length <= maxTextChars;
+    });
+  return workloads.every(isComplete)
+    ? undefined
+    : `must have the name of an issuer and the sub of its tokens, of 1 to ${maxTextChars} characters`;
+}
+
 /** The metadata with the given members, of which empty ones are removed. */
 export function mergeMetadata(before: ClientMetadata, given: ClientMetadata): ClientMetadata {
-  const names = Object.keys(metadataMembers);
   const merged = Object.entries({ ...before, ...definedOnly(given) });
-  return Object.fromEntries(merged.filter(([name, value]) => names.includes(name) && !isEmpty(value)));
+  return Object.fromEntries(
+    merged.filter(([name, value]) => metadataNames.includes(name) && !isEmpty(value)),
+  );
 }
 
 function definedOnly(given: ClientMetadata): ClientMetadata {

@@ -4,7 +4,7 @@ import { OAuthError, RetryLaterError } from '../errors.ts';
 import { body, bodyLimits, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import type { ClientAssertions } from './client-assertion.ts';
-import { authenticateClient } from './client-authentication.ts';
+import { authenticateClient, type PresentedClient } from './client-authentication.ts';
 import { requireOAuthServer } from './client-routes.ts';
 import type { StoredClient } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
@@ -53,14 +53,19 @@ export function readClient(
   request: FastifyRequest,
   presented: PresentedMembers,
 ): Promise<StoredClient> {
-  const credentials = {
+  const credentials = presentedClient(request, presented);
+  return authenticateClient(context, credentials, requestMetadata(request, context));
+}
+
+/** Reads the credentials of the client of a request. */
+export function presentedClient(request: FastifyRequest, presented: PresentedMembers): PresentedClient {
+  return {
     client_id: presented.client_id,
     client_secret: presented.client_secret,
     client_assertion: presented.client_assertion,
     client_assertion_type: presented.client_assertion_type,
     authorization: request.headers.authorization,
   };
-  return authenticateClient(context, credentials, requestMetadata(request, context));
 }
 
 /** Only `resource` may be repeated. @see RFC 6749 §3.2, RFC 8707 §2 */

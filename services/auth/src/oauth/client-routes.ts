@@ -17,7 +17,7 @@ import {
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { ClientInput } from './client-input.ts';
-import { type ClientMetadata, metadataMembers } from './client-metadata.ts';
+import { adminMembers, type ClientMetadata, metadataMembers, metadataNames } from './client-metadata.ts';
 import {
   createClient,
   deleteClient,
@@ -42,6 +42,7 @@ export const registeredMembers = {
 
 const clientBody = body({
   ...registeredMembers,
+  ...adminMembers,
   jwks: optionalObject,
   jwks_uri: optionalText,
   scopes: optionalTexts,
@@ -140,6 +141,5 @@ export function toInput(body: GivenMembers, { properties }: { readonly propertie
 
 /** The members of the metadata, also empty ones, which remove them. */
 function mergeable(given: ClientMetadata): ClientMetadata {
-  const names = Object.keys(metadataMembers);
-  return Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
+  return Object.fromEntries(Object.entries(given).filter(([name]) => metadataNames.includes(name)));
 }

@@ -1,5 +1,7 @@
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { Issuers } from '../issuers/issuers.ts';
 import type { AuthorizationContext } from './authorize.ts';
+import type { PresentedClient } from './client-authentication.ts';
 import type { StoredClient } from './client-store.ts';
 
 /** @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4 */
@@ -8,7 +10,10 @@ export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 /** @see RFC 8693 §2.1 https://www.rfc-editor.org/rfc/rfc8693#section-2.1 */
 export const exchangeGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange';
 
-export type GrantContext = AuthorizationContext;
+export type GrantContext = AuthorizationContext & {
+  /** Undefined until external authorization is composed: no other issuer is trusted. */
+  readonly issuers: { readonly current: Pick<Issuers<unknown>, 'verifyAssertion'> | undefined };
+};
 
 /** The response of the token endpoint, except for `token_type`. @see RFC 6749 §5.1 */
 export interface TokenResponse {
@@ -34,6 +39,12 @@ export interface TokenRequest {
 }
 
 export interface GrantDefinition {
+  /** Finds the client of a request. Default: by its authentication. */
+  readonly findClient?: (
+    context: GrantContext,
+    presented: PresentedClient,
+    request: Pick<TokenRequest, 'parameter' | 'metadata'>,
+  ) => Promise<StoredClient>;
   /** The parameters that only this grant has. */
   readonly parameters: readonly string[];
   grant(

@@ -3,13 +3,21 @@ import { readProof } from '../dpop/request.ts';
 import { OAuthError } from '../errors.ts';
 import { type Api, body, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
+import { jwtBearerGrantType } from '../keys/client-tokens.ts';
 import { codeParameters, grantAuthorizationCode } from './authorization-code.ts';
 import { grantClientCredentials } from './client-credentials.ts';
-import { clientEndpoint, clientMembers, type EndpointContext, readClient } from './client-request.ts';
+import {
+  clientEndpoint,
+  clientMembers,
+  type EndpointContext,
+  presentedClient,
+  readClient,
+} from './client-request.ts';
 import { grantDeviceCode } from './device-code.ts';
 import { deviceGrantType, exchangeGrantType, type GrantDefinition } from './grant.ts';
 import { grantRefreshToken } from './refresh-token.ts';
 import { exchangeParameters, grantTokenExchange } from './token-exchange.ts';
+import { findWorkloadClient } from './workload-assertion.ts';
 
 /** Grants by `grant_type`. */
 const grants: ReadonlyMap<string, GrantDefinition> = new Map<string, GrantDefinition>([
@@ -17,6 +25,10 @@ const grants: ReadonlyMap<string, GrantDefinition> = new Map<string, GrantDefini
   ['refresh_token', { parameters: ['refresh_token'], grant: grantRefreshToken }],
   ['client_credentials', { parameters: [], grant: grantClientCredentials }],
   [exchangeGrantType, { parameters: exchangeParameters, grant: grantTokenExchange }],
+  [
+    jwtBearerGrantType,
+    { parameters: ['assertion'], findClient: findWorkloadClient, grant: grantClientCredentials },
+  ],
   [deviceGrantType, { parameters: ['device_code'], grant: grantDeviceCode }],
 ]);
 
@@ -41,7 +53,12 @@ export function addTokenRoute(api: Api, context: EndpointContext): void {
     if (grantType === '') throw new OAuthError('invalid_request', 'grant_type is required');
     const grant = grants.get(grantType);
     if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'Unknown grant_type');
-    const client = await readClient(context, request, presented);
+    const metadata = requestMetadata(request, context);
+    const parameter = (name: string) => readText(request.body, name);
+    const client = await (grant.findClient?.(context, presentedClient(request, presented), {
+      parameter,
+      metadata,
+    }) ?? readClient(context, request, presented));
     if (!client.grant_types.includes(grantType))
       throw new OAuthError('unauthorized_client', 'The client may not use this grant_type');
     await context.limiter.enforce('oauth_client', { key: client.id, nowMs: context.nowMs() });
@@ -52,9 +69,9 @@ export function addTokenRoute(api: Api, context: EndpointContext): void {
     const response = await grant.grant(context, client, {
       scope: presented.scope,
       resources,
-      parameter: (name) => readText(request.body, name),
+      parameter,
       thumbprint,
-      metadata: requestMetadata(request, context),
+      metadata,
     });
     context.metrics.oauthTokens.inc({ result: 'issued' });
     const tokenType = thumbprint === undefined ? 'Bearer' : 'DPoP';

@@ -89,6 +89,7 @@ export async function countingServices(
     logger,
     mailbox: undefined,
     explain: { current: undefined },
+    issuers: { current: undefined },
     settings,
     store,
     keys: parsed.keys,

@@ -30,7 +30,7 @@ const email = '[^A-Z@[:space:]]+@[^A-Z@[:space:]]+';
 /** SHA-256 in base64url. */
 const digest = '[A-Za-z0-9_-]{43}';
 const grant =
-  '(authorization_code|refresh_token|client_credentials|urn:ietf:params:oauth:grant-type:(device_code|token-exchange))';
+  '(authorization_code|refresh_token|client_credentials|urn:ietf:params:oauth:grant-type:(device_code|token-exchange|jwt-bearer))';
 const base64 = '[A-Za-z0-9+/]+={0,2}';
 const encrypted = `\\{"key_id":"[^"]+","alg":"aes-gcm-hkdf","data":"${base64}","nonce":"${base64}"\\}`;
 const passwordHash = [

@@ -51,7 +51,7 @@ const endings: Readonly<Record<string, readonly [Change, RegExp]>> = {
   'given another secret': [call('POST', '/regenerate_secret'), /the client has other credentials now/],
   'without the grant': [
     call('PUT', '', { grant_types: ['refresh_token'] }),
-    /may no longer use the grant client_credentials/,
+    /may no longer get tokens for itself/,
   ],
   'deleted by GoTrue': [
     query('update auth.oauth_clients set deleted_at = now() where id = $1'),
