@@ -73,6 +73,8 @@ async function runBesideCompiler(files: { without: string[]; with: string[] }): 
 async function runFiles(name: string, paths: readonly string[]): Promise<void> {
   const stepStartMs = performance.now();
   const waiting = planProcesses(root, paths);
+  // Each process ends on the same signal; no more are started.
+  process.once('SIGTERM', () => waiting.splice(0));
   const runNext = async (): Promise<void> => {
     for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
       const { sum, skipReasons: reasons } = await runTestProcess(files, printFile);
