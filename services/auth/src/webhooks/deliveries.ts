@@ -8,7 +8,7 @@ import { signedHeaders } from '../hooks/http.ts';
 import { sendLogoutToken } from '../oauth/back-channel-logout.ts';
 import type { OAuthContext } from '../oauth/clients.ts';
 import { postText } from '../outbound/fetch.ts';
-import { clientLogoutsId, type EventStore, type StoredEvent, settingsWebhookId } from './store.ts';
+import { type EventStore, type StoredEvent, settingsWebhookId } from './store.ts';
 import { signingSecrets, type WebhookStore } from './webhook-store.ts';
 
 export type WebhooksContext = OAuthContext & {
@@ -17,6 +17,9 @@ export type WebhooksContext = OAuthContext & {
 
 /** Events of different subjects that are delivered concurrently. */
 const batchSize = 20;
+/** OAuth clients that get logout tokens concurrently: bounds the connections with `batchSize`. */
+const maxClients = 50;
+const clientsName = 'oauth_clients';
 /** Time between two looks for events when there were none. */
 const idleMs = 1_000;
 const timeoutMs = 10_000;
@@ -47,9 +50,12 @@ interface Endpoint {
   readonly deliver: (event: StoredEvent) => Promise<void>;
 }
 
+/** The endpoint as it is now; undefined if it does not exist any more. */
+type FindEndpoint = () => Endpoint | undefined | Promise<Endpoint | undefined>;
+
 /**
  * Delivers events to each endpoint: at least once, and in order for each subject. All replicas
- * deliver. Endpoints do not wait for each other.
+ * deliver. Endpoints do not wait for each other; each OAuth client that gets logout tokens is one.
  *
  * @see docs/decisions/0055-event-webhooks.md
  * @see docs/decisions/0102-several-webhooks.md
@@ -58,10 +64,10 @@ export class EventDeliveries implements LifecycleComponent {
   readonly name = 'event webhooks';
   readonly #context: WebhooksContext;
   readonly #fromSettings: Endpoint | undefined;
-  readonly #clients: Endpoint | undefined;
   readonly #stopping = new AbortController();
-  /** Batches that are being delivered, by endpoint. */
+  /** Batches that are being delivered, by endpoint, and those of OAuth clients. */
   readonly #batches = new Map<string, Promise<void>>();
+  readonly #clientBatches = new Map<string, Promise<void>>();
   /** Names of the endpoints that metrics have. */
   #names: ReadonlySet<string> = new Set();
   #wake: AbortController = new AbortController();
@@ -71,18 +77,9 @@ export class EventDeliveries implements LifecycleComponent {
     const { eventWebhookUri: url, eventWebhookSecrets } = context.settings;
     const parsed = parseSecrets(eventWebhookSecrets);
     const secrets = parsed.ok ? parsed.value : [];
-    const { settings } = context;
     this.#context = context;
     this.#fromSettings =
       url === '' ? undefined : this.#webhook({ id: settingsWebhookId, name: 'settings', url, secrets });
-    this.#clients = settings.oauthServerEnabled
-      ? {
-          id: clientLogoutsId,
-          name: 'oauth_clients',
-          isStored: false,
-          deliver: (event) => this.#sendLogout(event),
-        }
-      : undefined;
   }
 
   /** Whether there may be anything to deliver. */
@@ -103,7 +100,7 @@ export class EventDeliveries implements LifecycleComponent {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await Promise.all(this.#batches.values());
+    await Promise.all([...this.#batches.values(), ...this.#clientBatches.values()]);
   }
 
   async #run(): Promise<void> {
@@ -119,18 +116,26 @@ export class EventDeliveries implements LifecycleComponent {
   /** Starts a batch for each endpoint that has events, unless its last one is still running. */
   async #startBatches(): Promise<void> {
     const { store, settings, nowMs } = this.#context;
-    const endpoints = await store.events.pending(new Date(nowMs()), {
+    const now = new Date(nowMs());
+    const webhooks = await store.events.pending(now, {
       fromSettings: this.#fromSettings !== undefined,
       fromApi: settings.eventWebhooksEnabled,
-      fromClients: this.#clients !== undefined,
     });
-    this.#updateMetrics(new Set(endpoints.map(({ name }) => name)));
-    for (const { id, isDue } of endpoints) {
-      if (!isDue || this.#batches.has(id)) continue;
-      const batch = this.#deliverBatch(id).catch((error: unknown) => this.#logFailure(error));
-      this.#batches.set(id, batch);
-      void batch.finally(() => this.#batches.delete(id));
-    }
+    const names = webhooks.map(({ name }) => name);
+    this.#updateMetrics(new Set(settings.oauthServerEnabled ? [...names, clientsName] : names));
+    for (const { id, isDue } of webhooks)
+      if (isDue) this.#startBatch(id, this.#batches, () => this.#findWebhook(id));
+    if (!settings.oauthServerEnabled) return;
+    for (const id of await store.events.dueClients(now, maxClients))
+      if (this.#clientBatches.size < maxClients)
+        this.#startBatch(id, this.#clientBatches, () => this.#client(id));
+  }
+
+  #startBatch(id: string, running: Map<string, Promise<void>>, find: FindEndpoint): void {
+    if (running.has(id)) return;
+    const batch = this.#deliverBatch(id, find).catch((error: unknown) => this.#logFailure(error));
+    running.set(id, batch);
+    void batch.finally(() => running.delete(id));
   }
 
   #updateMetrics(names: ReadonlySet<string>): void {
@@ -144,10 +149,10 @@ export class EventDeliveries implements LifecycleComponent {
     this.#context.logger.error({ err: error }, 'failed to read events');
   }
 
-  async #deliverBatch(id: string): Promise<void> {
+  async #deliverBatch(id: string, find: FindEndpoint): Promise<void> {
     const { store, nowMs } = this.#context;
     const now = nowMs();
-    const endpoint = await this.#find(id);
+    const endpoint = await find();
     if (endpoint === undefined) return;
     const events = await store.events.claim(new Date(now), {
       webhookId: id,
@@ -161,9 +166,8 @@ export class EventDeliveries implements LifecycleComponent {
   }
 
   /** The endpoint as it is now: its secrets may have been rotated. */
-  async #find(id: string): Promise<Endpoint | undefined> {
+  async #findWebhook(id: string): Promise<Endpoint | undefined> {
     if (id === settingsWebhookId) return this.#fromSettings;
-    if (id === clientLogoutsId) return this.#clients;
     const { store, nowMs } = this.#context;
     const webhook = await store.webhooks.find(id);
     if (webhook === undefined) return undefined;
@@ -176,9 +180,14 @@ export class EventDeliveries implements LifecycleComponent {
     return { id, name, isStored: id !== settingsWebhookId, deliver };
   }
 
-  async #sendLogout({ subjectId, data }: StoredEvent): Promise<void> {
-    const ended = { clientId: subjectId, userId: String(data.sub), sessionId: String(data.sid) };
-    await sendLogoutToken(this.#context, ended);
+  #client(id: string): Endpoint {
+    const deliver = ({ data }: StoredEvent) =>
+      sendLogoutToken(this.#context, {
+        clientId: id,
+        userId: String(data.sub),
+        sessionId: String(data.sid),
+      });
+    return { id, name: clientsName, isStored: false, deliver };
   }
 
   async #deliver(event: StoredEvent, endpoint: Endpoint): Promise<boolean> {

@@ -2,13 +2,10 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { Queryable } from '../db/connection.ts';
 import type { Page, PageRequest } from '../db/paging.ts';
 import { bigint, boolean, integer, json, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
-import { columnNames, parameters, statement } from '../db/statement.ts';
+import { columnNames, fragment, parameters, statement } from '../db/statement.ts';
 
 /** The endpoint of the settings, which has no row. */
 export const settingsWebhookId = '00000000-0000-0000-0000-000000000000';
-
-/** Ends of sessions of OAuth clients, which go to the client that is their subject. */
-export const clientLogoutsId = '00000000-0000-0000-0000-000000000001';
 
 /** An event that is to be delivered, or was given up. */
 export interface StoredEvent {
@@ -16,7 +13,7 @@ export interface StoredEvent {
   readonly eventId: string;
   /** Events of a subject are delivered in order. */
   readonly subjectId: string;
-  /** The nil UUID for the endpoint of the settings. */
+  /** The nil UUID for the endpoint of the settings, the id of an OAuth client for logout tokens. */
   readonly webhookId: string;
   /** `user.created`, `session.revoked`, … */
   readonly type: string;
@@ -46,8 +43,8 @@ const columns = columnNames(eventRow, 'e');
 
 const p = {
   ...parameters(bigint, 'id'),
-  ...parameters(uuid, 'eventId', 'webhookId', 'logoutsId'),
-  ...parameters(boolean, 'fromSettings', 'fromApi', 'fromClients'),
+  ...parameters(uuid, 'eventId', 'webhookId'),
+  ...parameters(boolean, 'fromSettings', 'fromApi'),
   ...parameters(integer, 'attempts', 'limit', 'offset'),
   ...parameters(timestamptz, 'now', 'until', 'retryUntil'),
   ...parameters(timestamptz.orNull, 'nextAttemptAt', 'failedAt'),
@@ -58,18 +55,35 @@ const isRecording = statement({
   value: text.orNull,
 })`select current_setting('tollgate.events', true) as value`;
 
-// Every endpoint, and whether events for it are due: at most twenty, that of the settings, and the
-// OAuth clients as one.
+const isDue = fragment`e.failed_at is null and (e.next_attempt_at is null or e.next_attempt_at <= ${p.now})`;
+
+// Every webhook, and whether events for it are due: at most twenty, and that of the settings.
 const pending = statement({ id: uuid, name: text, is_due: boolean })`
   select w.id, w.name, exists (
     select 1 from tollgate_events e
-    where e.webhook_id = w.id and e.failed_at is null and (e.next_attempt_at is null or e.next_attempt_at <= ${p.now})
+    where e.webhook_id = w.id and ${isDue}
   ) as is_due
   from (
     select ${p.webhookId}::uuid as id, 'settings' as name where ${p.fromSettings}::boolean
-    union all select ${p.logoutsId}::uuid, 'oauth_clients' where ${p.fromClients}::boolean
     union all select id, name from tollgate_webhooks where not disabled and ${p.fromApi}::boolean
   ) w`;
+
+// Endpoints that are no webhooks are OAuth clients. The recursion steps through the index from one
+// to the next, however many events each has. The order is random, so that many slow clients do not
+// keep others out.
+const dueClients = statement({ id: uuid })`
+  with recursive endpoint (id) as (
+    (select e.webhook_id from tollgate_events e where e.failed_at is null order by e.webhook_id limit 1)
+    union all
+    select (
+      select e.webhook_id from tollgate_events e
+      where e.failed_at is null and e.webhook_id > endpoint.id order by e.webhook_id limit 1
+    ) from endpoint where endpoint.id is not null
+  )
+  select endpoint.id from endpoint
+  where endpoint.id <> ${p.webhookId} and not exists (select 1 from tollgate_webhooks w where w.id = endpoint.id)
+    and exists (select 1 from tollgate_events e where e.webhook_id = endpoint.id and ${isDue})
+  order by random() limit ${p.limit}`;
 
 // The first pending event of each subject only, so that events of a subject are delivered in order.
 // `user_id` is the subject: a user, or another thing that has events.
@@ -77,8 +91,7 @@ const pending = statement({ id: uuid, name: text, is_due: boolean })`
 const claim = statement(eventRow)`
   with due as (
     select e.id from tollgate_events e
-    where e.webhook_id = ${p.webhookId} and e.failed_at is null
-      and (e.next_attempt_at is null or e.next_attempt_at <= ${p.now})
+    where e.webhook_id = ${p.webhookId} and ${isDue}
       and not exists (
         select 1 from tollgate_events earlier
         where earlier.webhook_id = e.webhook_id and earlier.user_id = e.user_id and earlier.failed_at is null
@@ -130,18 +143,23 @@ export class EventStore {
     return (await isRecording.first(this.#sql, {}))?.value === 'on';
   }
 
-  /** The endpoints, and which of them have events that are due. */
+  /** The webhooks, and which of them have events that are due. */
   async pending(
     now: Date,
     sources: {
       readonly fromSettings: boolean;
       readonly fromApi: boolean;
-      readonly fromClients: boolean;
     },
   ): Promise<readonly { readonly id: string; readonly name: string; readonly isDue: boolean }[]> {
-    const values = { now, webhookId: settingsWebhookId, logoutsId: clientLogoutsId, ...sources };
+    const values = { now, webhookId: settingsWebhookId, ...sources };
     const rows = await pending.run(this.#sql, values);
     return rows.map(({ id, name, is_due: isDue }) => ({ id, name, isDue }));
+  }
+
+  /** Some of the OAuth clients that have logout tokens which are due, by the ids of their rows. */
+  async dueClients(now: Date, limit: number): Promise<readonly string[]> {
+    const rows = await dueClients.run(this.#sql, { now, limit, webhookId: settingsWebhookId });
+    return rows.map(({ id }) => id);
   }
 
   /** Claims events of different subjects for an endpoint until `until`. */

@@ -193,3 +193,45 @@ t.test('a client gets a logout token when its session has ended, whatever has en
     t.match(answer, { status: 400, body: { msg: /backchannel_logout_uri/ } }, wrong);
   }
 });
+
+t.test('neither a session whose logout token fails nor a slow client delays others', async (t) => {
+  const received: string[] = [];
+  const held: (() => void)[] = [];
+  let failing: string | undefined;
+  const { port } = await startWebServer(t, (request, response) => {
+    void text(request).then((form) => {
+      const sid = String(decodeJwt(new URLSearchParams(form).get('logout_token') ?? '').sid);
+      received.push(sid);
+      if (sid === failing) response.writeHead(500).end();
+      else held.push(() => response.writeHead(204).end());
+    });
+  });
+  const server = await startAuthServer(t, {
+    ...authorizationServer,
+    OAUTH_SERVER_PRIVATE_HOSTS: '127.0.0.1',
+    JWT_KEYS: privateKeys,
+  });
+  const members = { backchannel_logout_uri: `http://127.0.0.1:${port}/logout` };
+  const [slow, other] = [await createApplication(server, members), await createApplication(server, members)];
+  const { accessToken: token } = await signUp(server);
+  const signIn = async (client: ShownClient) => {
+    const code = await authorize(server, token, { client_id: client.client_id, scope: 'openid' });
+    return String(decodeJwt(String((await redeem(server, client, code)).body.id_token)).sid);
+  };
+  const endSessions = ({ client_id }: ShownClient) =>
+    server.call('DELETE', `/user/oauth/grants?client_id=${client_id}`, { token });
+  const awaitTokens = (...sids: readonly string[]) =>
+    awaitUntil(() => sids.every((sid) => received.includes(sid)), { what: `${sids.length} logout tokens` });
+
+  const unanswered = await signIn(slow);
+  await endSessions(slow);
+  await awaitTokens(unanswered);
+  failing = await signIn(other);
+  await endSessions(other);
+  await awaitUntil(() => server.logs().includes('failed to deliver event'), { what: 'the failure' });
+  const both = [await signIn(other), await signIn(other)];
+  await endSessions(other);
+  await awaitTokens(...both);
+  t.equal(held.length, 3, 'at once: none has been answered');
+  for (const answer of held) answer();
+});
