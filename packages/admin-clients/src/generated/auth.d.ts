@@ -1778,6 +1778,25 @@ export interface components {
             }[];
             msg?: string;
         };
+        Identity: {
+            /** Format: uuid */
+            identity_id: string;
+            /** @description Id of the user at the provider. */
+            id: string;
+            /** Format: uuid */
+            user_id: string;
+            identity_data: {
+                [key: string]: unknown;
+            };
+            provider: string;
+            email?: string;
+            /** Format: date-time */
+            last_sign_in_at?: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         IdentityList: {
             identities: {
                 /** Format: uuid */

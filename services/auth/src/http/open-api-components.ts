@@ -146,6 +146,7 @@ const oauthError = Type.Object({ error: text, error_description: text }, { descr
 /** Schemas by their name in the document. */
 export const components = {
   ...responses,
+  Identity: identity,
   IdentityList: Type.Object({ identities: Type.Array(identity) }),
   User: user,
   UserList: userList,

@@ -48,6 +48,7 @@ t.test('without a token the response is JSON with a challenge (RFC 6750)', async
     headers: { 'content-type': 'application/json', 'www-authenticate': 'Bearer realm="tollgate"' },
     body: { code: 401, error_code: 'no_authorization', msg: 'This endpoint requires a valid Bearer token' },
     metadata: undefined,
+    errorCode: 'no_authorization',
   });
 });
 

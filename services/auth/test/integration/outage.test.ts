@@ -199,14 +199,18 @@ t.test('without a database every route and page is 503 with Retry-After', async 
   const { server, proxy, user } = await startBehindProxy(t, 'refused');
   const hosts = { [apiUrl]: server.url };
   const browser = new Browser(hosts);
-  const signIn = (visitor: Browser) =>
-    visitor.submit(`${apiUrl}/pages/sign-in`, { identifier: 'ada@example.com', password: 'correct horse' });
-  await signIn(browser);
+  await browser.submit(`${apiUrl}/pages/sign-in`, {
+    ...{ identifier: 'ada@example.com', password: 'correct horse' },
+  });
   t.equal((await browser.open(`${apiUrl}/pages/account`)).status, 200);
 
   proxy.set('refuse');
   assertUnavailable(t, await callEveryRoute(server, user));
-  for (const page of [await browser.open(`${apiUrl}/pages/account`), await signIn(new Browser(hosts))]) {
+  for (const [visitor, path] of [
+    [browser, 'account'],
+    [new Browser(hosts), 'sign-in'],
+  ] as const) {
+    const page = await visitor.open(`${apiUrl}/pages/${path}`);
     t.same([page.status, page.headers.get('retry-after')], [503, '1']);
     t.match(page.headers.get('content-type'), 'text/html');
   }
