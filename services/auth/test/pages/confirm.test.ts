@@ -129,6 +129,7 @@ t.test('changes on the pages lead through a confirmation', async (t) => {
     const credentials = { identifier: ada.email, password: ada.password };
     await browser.submit(`${pages}/sign-in?again=true`, credentials, { target: 'sign-in' });
     t.match(await connect(), /^http/);
+    await new Browser(hosts).submit(`${pages}/sign-in`, credentials);
     wait();
     const ended = await browser.submit(`${pages}/sessions`, {}, { target: 'session-end' });
     t.equal(location(ended), '/pages/confirm?target=sessions');

@@ -1,5 +1,5 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { type Test, test } from 'tap';
+import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
 import {
   type Answer,
@@ -56,7 +56,7 @@ function raw(text: string, end: 'keep open' | 'end' | 'cut'): Answer {
   };
 }
 
-test('list of several pages is one event, and the watch starts at its version', async (t) => {
+t.test('list of several pages is one event, and the watch starts at its version', async (t) => {
   const server = await serve(t, {
     lists: [
       page([item('a', '1')], '10', 'p2'),
@@ -84,7 +84,7 @@ test('list of several pages is one event, and the watch starts at its version', 
   t.equal(request?.headers.authorization, 'Bearer open');
 });
 
-test('list with too large pages is read in smaller ones', async (t) => {
+t.test('list with too large pages is read in smaller ones', async (t) => {
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'];
   const large = names.map((name) => item(name, '1', { spec: { domain: 'x'.repeat(1_000) } }));
   const server = await startScriptedServer(
@@ -109,7 +109,7 @@ test('list with too large pages is read in smaller ones', async (t) => {
   );
 });
 
-test('object that is too large by itself is a failure', async (t) => {
+t.test('object that is too large by itself is a failure', async (t) => {
   const huge = page([item('a', '1', { spec: { domain: 'x'.repeat(4_000) } })], '10');
   const server = await startScriptedServer(huge, { maxBodyBytes: 3_000 });
   t.teardown(() => server.stop());
@@ -118,7 +118,7 @@ test('object that is too large by itself is a failure', async (t) => {
   t.match(following.logs[0]?.reason, 'exceeds 3000 bytes');
 });
 
-test('list whose continue token has expired starts again', async (t) => {
+t.test('list whose continue token has expired starts again', async (t) => {
   const server = await serve(t, {
     lists: [page([item('a', '1')], '10', 'p2'), refusal(410, 'Expired'), page([item('b', '2')], '20')],
     watches: [watch()],
@@ -128,7 +128,7 @@ test('list whose continue token has expired starts again', async (t) => {
   t.equal(getLists(server)[2]?.query.has('continue'), false);
 });
 
-test('objects have their type and no bookkeeping', async (t) => {
+t.test('objects have their type and no bookkeeping', async (t) => {
   const metadata = {
     ...item('a', '1').metadata,
     managedFields: [{ manager: 'kubectl' }],
@@ -153,31 +153,34 @@ test('objects have their type and no bookkeeping', async (t) => {
   ]);
 });
 
-test('watch that expires by an event is followed by a list, of which only differences are passed on', async (t) => {
-  const edited = item('edited', '12');
-  const server = await serve(t, {
-    lists: [
-      page([item('same', '1'), item('edited', '2'), item('gone', '3')], '10'),
-      page(
-        [
-          item('same', '1'),
-          { ...edited, metadata: { ...edited.metadata, generation: 2 } },
-          item('new', '13'),
-        ],
-        '20',
-      ),
-    ],
-    watches: [watch(expired), watch()],
-  });
-  const following = follow(t, server.api);
-  await seen(following, 'replaced edited gone same', 'deleted gone', 'changed edited', 'changed new');
-  await awaitUntil(() => getWatches(server)[1]?.query.get('resourceVersion') === '20', {
-    what: 'a watch from the new list',
-  });
-  t.equal(await following.metric('tollgate_xds_source_relists_total'), 2);
-});
+t.test(
+  'watch that expires by an event is followed by a list, of which only differences are passed on',
+  async (t) => {
+    const edited = item('edited', '12');
+    const server = await serve(t, {
+      lists: [
+        page([item('same', '1'), item('edited', '2'), item('gone', '3')], '10'),
+        page(
+          [
+            item('same', '1'),
+            { ...edited, metadata: { ...edited.metadata, generation: 2 } },
+            item('new', '13'),
+          ],
+          '20',
+        ),
+      ],
+      watches: [watch(expired), watch()],
+    });
+    const following = follow(t, server.api);
+    await seen(following, 'replaced edited gone same', 'deleted gone', 'changed edited', 'changed new');
+    await awaitUntil(() => getWatches(server)[1]?.query.get('resourceVersion') === '20', {
+      what: 'a watch from the new list',
+    });
+    t.equal(await following.metric('tollgate_xds_source_relists_total'), 2);
+  },
+);
 
-test('watch that is refused as expired is followed by a list', async (t) => {
+t.test('watch that is refused as expired is followed by a list', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
     watches: [refusal(410, 'Gone'), watch()],
@@ -185,7 +188,7 @@ test('watch that is refused as expired is followed by a list', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a');
 });
 
-test('object deleted and created again between two lists causes both events', async (t) => {
+t.test('object deleted and created again between two lists causes both events', async (t) => {
   const reborn = item('a', '12');
   const server = await serve(t, {
     lists: [
@@ -197,7 +200,7 @@ test('object deleted and created again between two lists causes both events', as
   await seen(follow(t, server.api), 'replaced a', 'deleted a', 'changed a');
 });
 
-test('broken connection resumes after the last event or bookmark without a list', async (t) => {
+t.test('broken connection resumes after the last event or bookmark without a list', async (t) => {
   const line = (event: unknown) => `${JSON.stringify(event)}\n`;
   const server = await serve(t, {
     lists: [page([], '10')],
@@ -216,7 +219,7 @@ test('broken connection resumes after the last event or bookmark without a list'
   t.equal(getLists(server).length, 1);
 });
 
-test('duplicate event is passed on once', async (t) => {
+t.test('duplicate event is passed on once', async (t) => {
   const event = added(item('a', '11'));
   const server = await serve(t, {
     lists: [page([], '10')],
@@ -225,7 +228,7 @@ test('duplicate event is passed on once', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a', 'changed b');
 });
 
-test('watch that ends regularly is opened again, with a delay when it was short', async (t) => {
+t.test('watch that ends regularly is opened again, with a delay when it was short', async (t) => {
   let waits = 0;
   const random = (): number => {
     waits += 1;
@@ -242,7 +245,7 @@ test('watch that ends regularly is opened again, with a delay when it was short'
   t.equal(waits, 3, 'one waiting time for each watch that ended early');
 });
 
-test('line that is not JSON is followed by a list', async (t) => {
+t.test('line that is not JSON is followed by a list', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
     watches: [raw('<html>\n', 'keep open'), watch()],
@@ -250,7 +253,7 @@ test('line that is not JSON is followed by a list', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a');
 });
 
-test('event of an unknown type is followed by a list', async (t) => {
+t.test('event of an unknown type is followed by a list', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
     watches: [watch({ type: 'RENAMED', object: item('b', '11') }), watch()],
@@ -258,7 +261,7 @@ test('event of an unknown type is followed by a list', async (t) => {
   await seen(follow(t, server.api), 'replaced', 'changed a');
 });
 
-test('line without an end is aborted at its bound', async (t) => {
+t.test('line without an end is aborted at its bound', async (t) => {
   let written = 0;
   const server = await serve(t, {
     lists: [page([], '10'), page([item('a', '11')], '20')],
@@ -280,7 +283,7 @@ test('line without an end is aborted at its bound', async (t) => {
   t.ok(written < 64 * 1024 * 1024, `${written} bytes were taken`);
 });
 
-test('idle watch is opened again at its version', async (t) => {
+t.test('idle watch is opened again at its version', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10')],
     // A watch whose bookmark arrived too late is also closed.
@@ -305,7 +308,7 @@ test('idle watch is opened again at its version', async (t) => {
   );
 });
 
-test('objects are listed again after the resync interval', async (t) => {
+t.test('objects are listed again after the resync interval', async (t) => {
   const server = await serve(t, {
     lists: [page([item('a', '1')], '10'), page([item('a', '1'), item('missed', '5')], '20')],
     watches: [watch()],
@@ -315,7 +318,7 @@ test('objects are listed again after the resync interval', async (t) => {
   t.equal(await following.metric('tollgate_xds_source_errors_total'), 0);
 });
 
-test('failures are logged once per reason and counted, and so is their end', async (t) => {
+t.test('failures are logged once per reason and counted, and so is their end', async (t) => {
   const server = await serve(t, {
     lists: [refusal(503, 'Starting'), refusal(503, 'Starting'), refusal(403, 'Forbidden'), page([], '10')],
     watches: [watch()],
@@ -337,7 +340,7 @@ test('failures are logged once per reason and counted, and so is their end', asy
   t.equal(await following.metric('tollgate_xds_source_errors_total'), 3);
 });
 
-test('outage has its reason until objects are followed again', async (t) => {
+t.test('outage has its reason until objects are followed again', async (t) => {
   const rights: { missing: boolean } = { missing: true };
   const server = await startScriptedServer((response, request) => {
     const answer = request.query.has('watch') ? watch() : page([], '10');
@@ -353,7 +356,7 @@ test('outage has its reason until objects are followed again', async (t) => {
   await awaitUntil(() => reflector.outage() === undefined, { what: 'the end of the outage' });
 });
 
-test('cluster without the CRD is retried with advice', async (t) => {
+t.test('cluster without the CRD is retried with advice', async (t) => {
   const server = await serve(t, {
     lists: [refusal(404, 'NotFound'), page([item('a', '1')], '10')],
     watches: [watch()],
@@ -363,7 +366,7 @@ test('cluster without the CRD is retried with advice', async (t) => {
   t.match(following.logs[0]?.reason, /kubectl apply -f crds\/ratelimitconfigs\.yaml/);
 });
 
-test('Retry-After is respected', async (t) => {
+t.test('Retry-After is respected', async (t) => {
   const waits: number[] = [];
   const server = await serve(t, {
     lists: [refusal(429, 'TooManyRequests', { 'retry-after': '7' }), page([], '10')],
@@ -406,7 +409,7 @@ for (const [outage, refuses] of [
   ['that breaks connections', (response) => void response.destroy()],
   ['that has not loaded its roles', refusal(403, 'Forbidden')],
 ] satisfies [string, Answer][]) {
-  test(`API server ${outage} is probed, and followed as soon as it is ready`, async (t) => {
+  t.test(`API server ${outage} is probed, and followed as soon as it is ready`, async (t) => {
     const { api, lists } = await returningServer(t, { refuses });
     const { sleep, waitedMs } = countingSleep();
     const following = follow(t, api, { backoff: oneHour, sleep, random: () => 0.5 });
@@ -416,7 +419,7 @@ for (const [outage, refuses] of [
   });
 }
 
-test('API server that is ready and refuses is left alone for the whole delay', async (t) => {
+t.test('API server that is ready and refuses is left alone for the whole delay', async (t) => {
   const server = await startScriptedServer((response, request) =>
     (request.path === '/readyz' ? json('ok') : refusal(403, 'Forbidden'))(response, request),
   );
@@ -434,28 +437,31 @@ test('API server that is ready and refuses is left alone for the whole delay', a
   await following.reflector.close();
 });
 
-test('connections that always break although the API server is ready are retried with the whole delay', async (t) => {
-  const server = await startScriptedServer((response, request) =>
-    request.path === '/readyz' ? json('ok')(response, request) : void response.destroy(),
-  );
-  t.teardown(() => server.stop());
-  const delays = Promise.withResolvers<void>();
-  const following = follow(t, server.api, {
-    backoff: oneHour,
-    sleep: (ms) => (ms > 10_000 ? delays.promise : Promise.resolve()),
-  });
-  const count = (path: RegExp) => server.requests.filter((request) => path.test(request.path)).length;
-  await awaitUntil(() => count(/readyz/) === 6, { what: 'the last probe' });
-  t.equal(count(/ratelimitconfigs/), 6);
-  delays.resolve();
-  await following.reflector.close();
-});
+t.test(
+  'connections that always break although the API server is ready are retried with the whole delay',
+  async (t) => {
+    const server = await startScriptedServer((response, request) =>
+      request.path === '/readyz' ? json('ok')(response, request) : void response.destroy(),
+    );
+    t.teardown(() => server.stop());
+    const delays = Promise.withResolvers<void>();
+    const following = follow(t, server.api, {
+      backoff: oneHour,
+      sleep: (ms) => (ms > 10_000 ? delays.promise : Promise.resolve()),
+    });
+    const count = (path: RegExp) => server.requests.filter((request) => path.test(request.path)).length;
+    await awaitUntil(() => count(/readyz/) === 6, { what: 'the last probe' });
+    t.equal(count(/ratelimitconfigs/), 6);
+    delays.resolve();
+    await following.reflector.close();
+  },
+);
 
 for (const [whenMissing, expected] of [
   ['kept', ['replaced a']],
   ['deleted', ['replaced a', 'deleted a']],
 ] as const) {
-  test(`objects of a kind that is no longer served are ${whenMissing}`, async (t) => {
+  t.test(`objects of a kind that is no longer served are ${whenMissing}`, async (t) => {
     const server = await startScriptedServer(
       inTurn(page([item('a', '1')], '10'), refusal(404, 'NotFound'), refusal(404, 'NotFound')),
     );
@@ -470,7 +476,7 @@ for (const [whenMissing, expected] of [
   });
 }
 
-test('a kind that is not served yet has no objects', async (t) => {
+t.test('a kind that is not served yet has no objects', async (t) => {
   const server = await startScriptedServer(
     inTurn(refusal(404, 'NotFound'), page([item('a', '1')], '10'), watch()),
   );
@@ -480,7 +486,7 @@ test('a kind that is not served yet has no objects', async (t) => {
   t.equal(following.reflector.isMissing, false);
 });
 
-test('invalid list is a failure and removes nothing', async (t) => {
+t.test('invalid list is a failure and removes nothing', async (t) => {
   const broken: Answer[] = [
     json({ items: 'none', metadata: { resourceVersion: '1' } }),
     json({ items: [], metadata: {} }),
@@ -494,7 +500,7 @@ test('invalid list is a failure and removes nothing', async (t) => {
   await seen(follow(t, server.api), 'replaced a', 'changed b');
 });
 
-test('error of the handler is logged, and the next event follows', async (t) => {
+t.test('error of the handler is logged, and the next event follows', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10')],
     watches: [watch(added(item('bad', '11')), added(item('good', '12')))],
@@ -509,7 +515,7 @@ test('error of the handler is logged, and the next event follows', async (t) => 
   );
 });
 
-test('time of the last event is recorded', async (t) => {
+t.test('time of the last event is recorded', async (t) => {
   const server = await serve(t, { lists: [page([], '10')], watches: [watch(bookmark('11'))] });
   const before = Date.now() / 1_000;
   const following = follow(t, server.api);
@@ -517,7 +523,7 @@ test('time of the last event is recorded', async (t) => {
   t.ok((await following.metric('tollgate_xds_source_last_event_timestamp_seconds')) >= before);
 });
 
-test('close ends a watch, a hanging list, and the delay between attempts', async (t) => {
+t.test('close ends a watch, a hanging list, and the delay between attempts', async (t) => {
   const hanging: ScriptedServer = await serve(t, { lists: [() => undefined], watches: [] });
   const refusing = await serve(t, { lists: [refusal(500, 'Broken')], watches: [] });
   const watching = await serve(t, { lists: [page([], '10')], watches: [watch()] });

@@ -1,5 +1,5 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import t, { type Test, test } from 'tap';
+import t, { type Test } from 'tap';
 import { formatOutages } from '../../src/catalog/source.ts';
 import { type Answer, page, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
 import { startSource } from '../support/source-under-test.ts';
@@ -16,7 +16,7 @@ async function follow(t: Test, answerTo: (namespace: string) => Answer) {
   return () => source.outages();
 }
 
-test('only the forbidden namespace is reported', async (t) => {
+t.test('only the forbidden namespace is reported', async (t) => {
   const outages = await follow(t, (namespace) =>
     namespace === 'web' ? refusal(403, 'Forbidden') : page([], '1'),
   );
@@ -24,7 +24,7 @@ test('only the forbidden namespace is reported', async (t) => {
   t.match(outages()[0]?.reason, /^not allowed to list .* in namespace web/);
 });
 
-test('outage of all namespaces is reported once', async (t) => {
+t.test('outage of all namespaces is reported once', async (t) => {
   const listed = new Set<string>();
   const outages = await follow(t, (namespace) => {
     listed.add(namespace);
