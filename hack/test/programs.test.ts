@@ -23,6 +23,7 @@ const variablePrograms: Readonly<Record<string, readonly string[]>> = {
   'packages/testkit/src/kube-suite.ts': ['etcd', 'kube-apiserver', 'kubectl'],
   'packages/testkit/src/processes.ts': [],
   'client-sdk/test/integration/runtimes/runtimes.test.ts': ['node-22.12.0', 'deno', 'bun', 'workerd'],
+  'hack/charts/browser-proxies.test.ts': ['caddy', 'nginx'],
   'hack/charts/examples.test.ts': ['caddy', 'nginx'],
   'hack/charts/support/proxies.ts': ['envoy', 'caddy', 'nginx'],
 };

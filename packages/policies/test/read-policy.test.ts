@@ -37,7 +37,7 @@ t.test('every field of every part is read', async (t) => {
   hosts: ["*"]
   access: &access
     { type: Authenticated, roles: [admin], scopes: [orders.read], plans: [pro], assurance: AAL2,
-      anonymousUsers: true, credentials: [User, ApiKey, Client], issuers: [keycloak],
+      anonymousUsers: true, browser: Redirect, credentials: [User, ApiKey, Client], issuers: [keycloak],
       audiences: ["https://api.example.com"],
       resource: { url: "https://api.example.com", name: Orders, scopes: [orders.read] } }
   rules:

@@ -97,7 +97,7 @@ t.test('check reports settings without effect, differences and database contents
     'SVC_SECURITY_TRUSTED_PROXIES: not set',
     /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue \(2024-\d\d-\d\d\), Tollgate has not run on it yet/,
     /pending migrations: 0001_users, .*0034_events.*, 0036_recovery_codes/,
-    /which add: api_keys, mfa_recovery_code_sets, .*oauth_client_settings, .*rate_limits, .*tollgate_events, .*sessions\.refresh_token_counter/,
+    /which add: api_keys, .*mfa_recovery_code_sets, .*oauth_client_settings, .*rate_limits, .*tollgate_events, .*sessions\.refresh_token_counter/,
     'sessions: GoTrue before October 2025 CANNOT REFRESH SESSIONS',
     'indexes: tollgate_users_created, ',
     'users: 6',
