@@ -75,16 +75,16 @@ async function runFiles(name: string, paths: readonly string[]): Promise<void> {
   const waiting = planProcesses(root, paths);
   // Each process ends on the same signal; no more are started.
   process.once('SIGTERM', () => waiting.splice(0));
-  const runNext = async (): Promise<void> => {
+  const runNext = async (job: number): Promise<void> => {
     for (let files = waiting.shift(); files !== undefined; files = waiting.shift()) {
-      const { sum, skipReasons: reasons } = await runTestProcess(files, printFile);
+      const { sum, skipReasons: reasons } = await runTestProcess(files, printFile, job);
       for (const reason of reasons) skipReasons.add(reason);
       total.passed += sum.passed;
       total.failed += sum.failed;
       total.skipped += sum.skipped;
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, runNext));
+  await Promise.all(Array.from({ length: concurrency }, (_, job) => runNext(job)));
   steps.push({ name, seconds: secondsSince(stepStartMs) });
 }
 

@@ -6,7 +6,7 @@ import type { FileResult } from './report.ts';
 import { runTestProcess } from './test-process.ts';
 
 /** Runs files with these texts in one process. */
-async function run(t: Test, texts: Readonly<Record<string, string>>) {
+async function run(t: Test, texts: Readonly<Record<string, string>>, job = 0) {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   const paths = Object.entries(texts).map(([name, text]) => {
@@ -15,7 +15,7 @@ async function run(t: Test, texts: Readonly<Record<string, string>>) {
     return path;
   });
   const results: FileResult[] = [];
-  const { sum } = await runTestProcess(paths, (result) => results.push(result));
+  const { sum } = await runTestProcess(paths, (result) => results.push(result), job);
   const named = results.map(({ name, ok, failures }) => ({ name: basename(name), ok, failures }));
   return { sum, results: named };
 }
@@ -61,4 +61,9 @@ t.test('a process that ends early has run neither this file nor those after it',
     { name: 'last.test.ts', ok: false, failures: 'not run' },
   ]);
   t.equal(sum.failed, 2);
+});
+
+t.test('processes that run at the same time take ports of their own', async (t) => {
+  const text = "t.equal(process.env.TAP_JOB_ID, '3');";
+  t.match(await run(t, { 'job.test.ts': text }, 3), { sum: { passed: 1, failed: 0 } });
 });

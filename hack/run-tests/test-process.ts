@@ -14,15 +14,17 @@ const fileTimeoutMs = 1_200_000;
  * Runs test files one after the other in a process of their own (`process.ts`), and reports each
  * when it has ended.
  *
+ * @param job number of the process, from 0, unique among concurrent ones
  * @returns the assertions, and why tests were left out
  */
 export async function runTestProcess(
   files: readonly string[],
   onFile: (result: FileResult) => void,
+  job = 0,
 ): Promise<{ sum: Sum; skipReasons: ReadonlySet<string> }> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'process.ts'), ...files], {
     cwd: root,
-    env: testEnvironment(),
+    env: testEnvironment(job),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   // A terminal sends SIGINT to the whole process group; SIGTERM reaches this process alone.
@@ -43,7 +45,7 @@ export async function runTestProcess(
 }
 
 /** Environment of a process of tests, which the servers that it starts inherit. */
-function testEnvironment(): NodeJS.ProcessEnv {
+function testEnvironment(job: number): NodeJS.ProcessEnv {
   // No test needs its files after it. In memory they cost a tenth of what they cost on a disk:
   // databases, etcd, images.
   const memory = '/dev/shm';
@@ -53,6 +55,8 @@ function testEnvironment(): NodeJS.ProcessEnv {
     NODE_COMPILE_CACHE: join(root, '.tap/compiled'),
     TAP_TIMEOUT: String(fileTimeoutMs / 1000),
     ...process.env,
+    // Each job takes ports of its own (`freePort`).
+    TAP_JOB_ID: String(job),
   };
 }
 

@@ -49,7 +49,7 @@ let next: number | undefined;
  */
 export async function freePort(): Promise<number> {
   const count = range.count / parts;
-  // tap numbers concurrent test files from 0.
+  // hack/run-tests numbers concurrent processes from 0.
   const part = Number(process.env.TAP_JOB_ID ?? 0) % parts;
   next ??= Math.floor(Math.random() * count);
   for (let tries = 0; tries < maxTries; tries += 1) {
