@@ -1,8 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { type AuthClient, unwrap } from '@tollgate/admin-clients/clients';
+import { escapeControls } from '@tollgate/kit/table';
 import type { Command } from 'commander';
 import { connectAuth } from '../connection/connect.ts';
-import { escapeControls, printTable } from '../output/table.ts';
+import { printTable } from '../output/table.ts';
 import { printJson, type Terminal } from '../output/terminal.ts';
 import {
   type CommonOptions,

@@ -1,3 +1,4 @@
+import { alignColumns } from '@tollgate/kit/table';
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyRule } from '@tollgate/policies/compile/compile';
 import { type Settings, settingsSpec } from '../config/settings.ts';
@@ -164,12 +165,7 @@ function formatLimits({ access, limits }: PolicyRule): string {
 }
 
 export function formatTable(rows: readonly (readonly string[])[]): string {
-  const [first = []] = rows;
-  const widths = first.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const formatRow = (row: readonly string[]): string =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd();
-  return rows.map((row) => `${formatRow(row)}\n`).join('');
+  return alignColumns(rows)
+    .map((line) => `${line}\n`)
+    .join('');
 }

@@ -1,3 +1,4 @@
+import { alignColumns, escapeControls } from '@tollgate/kit/table';
 import type { Json } from './counter-client.ts';
 
 export function formatPeek(reply: Json): string {
@@ -68,26 +69,9 @@ function objects(list: unknown): readonly Json[] {
     : [];
 }
 
-function table(headings: readonly string[], unsafeRows: readonly (readonly string[])[]): string {
-  const rows = unsafeRows.map((row) => row.map(escapeControls));
-  const widths = headings.map((heading, i) =>
-    Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)),
-  );
-  return [headings, ...rows]
-    .map(
-      (row) =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
+/** Clients choose values of descriptors. */
+function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  return alignColumns([headings, ...rows.map((row) => row.map(escapeControls))])
+    .map((line) => `${line}\n`)
     .join('');
-}
-
-/** Clients choose values of descriptors: they must not control the terminal, or forge a row. */
-function escapeControls(text: string): string {
-  return text.replace(
-    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
-    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
-  );
 }

@@ -1,3 +1,4 @@
+import { alignColumns } from '@tollgate/kit/table';
 import { compareText } from '@tollgate/kit/text';
 import { statsNames } from '../metrics/names.ts';
 import type { StatsRegistry } from '../metrics/registry.ts';
@@ -106,7 +107,8 @@ export function formatTrialReport({ trial, notCompared, domains, rules }: TrialR
     );
   }
   const rows = rules.slice(0, maxRows).map((row) => [row.rule, row.limit, ...toCells(row)]);
-  lines.push('', ...formatTable([header, ...rows]));
+  // Texts are aligned to the left, numbers to the right.
+  lines.push('', ...alignColumns([header, ...rows], (column) => column >= 2));
   if (rules.length > maxRows) lines.push(`and ${rules.length - maxRows} more rules`);
   return `${lines.join('\n')}\n`;
 }
@@ -123,18 +125,4 @@ function toCells(counts: ComparedCounts): string[] {
     String(counts.newlyRefused),
     String(counts.newlyAllowed),
   ];
-}
-
-/** Texts are aligned to the left, numbers to the right. */
-function formatTable(rows: readonly (readonly string[])[]): string[] {
-  const widths = header.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => {
-        const width = widths[column] ?? 0;
-        return column < 2 ? cell.padEnd(width) : cell.padStart(width);
-      })
-      .join('  ')
-      .trimEnd(),
-  );
 }
