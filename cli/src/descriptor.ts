@@ -1,3 +1,4 @@
+import { parseDescriptor } from '@tollgate/rules/descriptor-text';
 import { CommandFailure } from './failure.ts';
 
 /** An entry of a descriptor. */
@@ -7,43 +8,22 @@ export interface Entry {
 }
 
 /**
- * Parses a descriptor: `user=ann,plan=pro`, or JSON for texts with `=` or `,`:
+ * Reads a descriptor: `user=ann,plan=pro`, or JSON for texts with `=` or `,`:
  * `[{"key":"path","value":"/a=b"}]`.
  *
  * @throws CommandFailure
  */
-export function parseDescriptor(text: string): Entry[] {
-  const entries = text.startsWith('[') ? parseJson(text) : text.split(',').map(parseEntry);
-  if (entries.length === 0 || entries.some(({ key }) => key === ''))
+export function readDescriptor(text: string): Entry[] {
+  const result = parseDescriptor(text);
+  if (!result.ok)
     throw new CommandFailure(`not a descriptor: ${text}. Expected key=value,key2=value2, or entries in JSON`);
-  return entries;
+  return result.entries.map(({ key, value }) => ({ key, value }));
 }
 
-function parseEntry(text: string): Entry {
-  const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
-  return { key, value };
-}
-
-function parseJson(text: string): Entry[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return [];
-  }
-  return Array.isArray(value) ? value.map(toEntry) : [];
-}
-
-function toEntry(value: unknown): Entry {
-  const { key, value: text = '' }: Partial<Record<string, unknown>> =
-    typeof value === 'object' && value !== null ? { ...value } : {};
-  return typeof key === 'string' && typeof text === 'string' ? { key, value: text } : { key: '', value: '' };
-}
-
-/** Entries as `parseDescriptor` reads them. */
+/** Entries as `readDescriptor` reads them. */
 export function formatEntries(entries: readonly Entry[]): string {
-  const isPlain = entries.every(({ key, value }) => !/[=,]/.test(key) && !value.includes(','));
-  return isPlain && entries[0]?.key.startsWith('[') !== true
-    ? entries.map(({ key, value }) => `${key}=${value}`).join(',')
-    : JSON.stringify(entries);
+  const text = entries.map(({ key, value }) => `${key}=${value}`).join(',');
+  const parsed = parseDescriptor(text);
+  const isSame = parsed.ok && JSON.stringify(parsed.entries) === JSON.stringify(entries);
+  return isSame ? text : JSON.stringify(entries);
 }

@@ -2,7 +2,7 @@ import { type LimiterClient, unwrap } from '@tollgate/admin-clients/clients';
 import { parseDuration } from '@tollgate/kit/time';
 import { type Command, InvalidArgumentError } from 'commander';
 import { connectLimiters } from '../connection/connect.ts';
-import { formatEntries, parseDescriptor } from '../descriptor.ts';
+import { formatEntries, readDescriptor } from '../descriptor.ts';
 import { CommandFailure } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
@@ -40,7 +40,7 @@ function withDomain(made: Command): Command {
 }
 
 function toRequest(domain: string, texts: readonly string[]) {
-  return { domain, descriptors: texts.map((text) => ({ entries: parseDescriptor(text) })) };
+  return { domain, descriptors: texts.map((text) => ({ entries: readDescriptor(text) })) };
 }
 
 function peekCommand(environment: Environment): Command {
@@ -83,7 +83,7 @@ function resetCommand(environment: Environment): Command {
       const { domain, prefix } = options;
       const [first = '', ...more] = texts;
       if (prefix && more.length > 0) throw new CommandFailure('--prefix is for one descriptor');
-      const body = prefix ? { domain, prefix: parseDescriptor(first) } : toRequest(domain, texts);
+      const body = prefix ? { domain, prefix: readDescriptor(first) } : toRequest(domain, texts);
       const client = await connect(environment, options);
       const reset = await unwrap(client.POST('/v1/counters/reset', { body }));
       if (options.json) return printJson(terminal, reset);

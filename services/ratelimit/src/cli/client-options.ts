@@ -1,7 +1,7 @@
 import { describeFlags, type FlagValues, parseFlags } from '@tollgate/kit/cli';
 import { parseDuration } from '@tollgate/kit/time';
+import { parseDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Entry } from '@tollgate/rules/match';
-import { parseDescriptor } from '../decision/wire/request.ts';
 
 export interface ClientOptions {
   /** `host:port` or `unix:/path`. */

@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { describeFlags, type FlagValues, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { parseDuration } from '@tollgate/kit/time';
+import { entryListForm, isEntryList, parseDescriptor, parseEntryList } from '@tollgate/rules/descriptor-text';
 import type { Entry } from '@tollgate/rules/match';
-import { entryListForm, isEntryList, parseDescriptor, parseEntryList } from '../decision/wire/request.ts';
 import { type CounterCall, callCounterApi, getOwnAddress, type Json } from './counter-client.ts';
 import { formatOverrides, formatPeek, formatRefusals, formatReset, formatTop } from './counter-tables.ts';
 

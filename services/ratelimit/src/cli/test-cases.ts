@@ -1,4 +1,5 @@
 import { parseDuration } from '@tollgate/kit/time';
+import { parseDescriptor } from '@tollgate/rules/descriptor-text';
 import { type DescriptorExplanation, explain } from '@tollgate/rules/explain';
 import { type RuleSet, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
@@ -14,7 +15,7 @@ import {
 } from '@tollgate/yaml/fields';
 import { type DecisionContext, decide } from '../decision/decide.ts';
 import { DecisionStats } from '../decision/stats.ts';
-import { type Descriptor, parseDescriptor } from '../decision/wire/request.ts';
+import type { Descriptor } from '../decision/wire/request.ts';
 import { Code, type Decision } from '../decision/wire/response.ts';
 import { StatsRegistry } from '../metrics/registry.ts';
 import { MemoryStore } from '../stores/memory/memory-store.ts';

@@ -1,6 +1,6 @@
+import { parseDescriptor } from '@tollgate/rules/descriptor-text';
 import type { ExplainRequest } from '@tollgate/rules/explain';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
-import { parseDescriptor } from '../decision/wire/request.ts';
 
 /** A request in the query of a URL, or what is wrong with it. */
 type ParsedQuery =
