@@ -109,8 +109,18 @@ const environment = {
   SVC_SMTP_PORT: '25',
 };
 
-/** The OpenAPI document that the user authentication server serves at `/openapi.json`. */
-export async function renderOpenApi(): Promise<string> {
+let openApi: Promise<string> | undefined;
+
+/**
+ * The OpenAPI document that the user authentication server serves at `/openapi.json`. Made once:
+ * the types of clients are made from it, too.
+ */
+export function renderOpenApi(): Promise<string> {
+  openApi ??= makeOpenApi();
+  return openApi;
+}
+
+async function makeOpenApi(): Promise<string> {
   const read = readSettings(environment);
   if (!read.ok) throw new Error(`bad settings: ${JSON.stringify(read.problems)}`);
   const logger = createLogger({ level: 'fatal', format: 'json' });
