@@ -38,6 +38,15 @@ export function pagedCommand(name: string, summary: string, examples: readonly s
     .option('--cursor <cursor>', 'Start of the next page, which the previous one prints.');
 }
 
+/** Says how to list the next page, if there is one. */
+export function printNext(
+  terminal: Terminal,
+  { pagination }: { readonly pagination?: { readonly next_cursor?: string } },
+): void {
+  const next = pagination?.next_cursor;
+  if (next !== undefined) terminal.warn(`More follow: --cursor ${next}`);
+}
+
 /** Commands that begin with a word, such as `tollgate limits`. */
 export function group(name: string, summary: string, commands: readonly Command[]): Command {
   const made = new Command(name).description(summary);

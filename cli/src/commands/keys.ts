@@ -10,6 +10,7 @@ import {
   group,
   type ListOptions,
   pagedCommand,
+  printNext,
   toSource,
 } from './command.ts';
 
@@ -61,8 +62,7 @@ function listCommand(environment: Environment): Command {
         },
         empty: 'There is no API key like that. tollgate keys create --help says how to make one.',
       });
-      const next = page.pagination?.next_cursor;
-      if (next !== undefined) terminal.warn(`More follow: --cursor ${next}`);
+      printNext(terminal, page);
     });
 }
 

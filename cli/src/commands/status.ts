@@ -1,6 +1,6 @@
-import { createAuthClient, type RequestError, unwrap } from '@tollgate/admin-clients/clients';
+import { type AuthClient, type RequestError, unwrap } from '@tollgate/admin-clients/clients';
 import type { Command } from 'commander';
-import { connectLimiters, readContext } from '../connection/connect.ts';
+import { authClient, type Limiter, limitersOf, readContext } from '../connection/connect.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson, style } from '../output/terminal.ts';
@@ -14,6 +14,9 @@ interface Finding {
   readonly detail: string;
 }
 
+/** A healthy service answers sooner. */
+const timeoutMs = 5_000;
+
 /** `tollgate status`: whether the services of the context answer, and accept the credentials. */
 export function statusCommand(environment: Environment): Command {
   const { terminal } = environment;
@@ -21,9 +24,12 @@ export function statusCommand(environment: Environment): Command {
     'tollgate status',
     'tollgate status --context shop --json',
   ]).action(async (options: CommonOptions) => {
+    const context = await readContext(toSource(environment, options));
+    const { authUrl = '' } = context;
+    const auth = authClient(context, timeoutMs);
     const findings = await Promise.all([
-      ...(await checkAuth(environment, options)),
-      ...(await checkLimiters(environment, options)),
+      ...(auth === undefined ? [] : [checkAuth(authUrl, auth)]),
+      ...limitersOf(context, timeoutMs).map(checkLimiter),
     ]);
     if (findings.length === 0)
       throw new CommandFailure('the context has no services: run tollgate context set --help');
@@ -45,30 +51,19 @@ export function statusCommand(environment: Environment): Command {
   });
 }
 
-async function checkAuth(environment: Environment, options: CommonOptions): Promise<Promise<Finding>[]> {
-  const { authUrl: url, key = '' } = await readContext(toSource(environment, options));
-  if (url === undefined) return [];
-  const client = createAuthClient({ url, token: key, timeoutMs: 5_000 });
-  return [
-    toFinding('auth', url, async () => {
-      const { version } = await unwrap(client.GET('/health'));
-      const { status } = await unwrap(client.GET('/ready'));
-      return `version ${version}, ${status}`;
-    }),
-  ];
+function checkAuth(url: string, client: AuthClient): Promise<Finding> {
+  return toFinding('auth', url, async () => {
+    const { version } = await unwrap(client.GET('/health'));
+    const { status } = await unwrap(client.GET('/ready'));
+    return `version ${version}, ${status}`;
+  });
 }
 
-async function checkLimiters(environment: Environment, options: CommonOptions): Promise<Promise<Finding>[]> {
-  const { limiterUrls = [] } = await readContext(toSource(environment, options));
-  if (limiterUrls.length === 0) return [];
-  const limiters = await connectLimiters(toSource(environment, options));
-  return limiters.map(({ url, client }) =>
-    toFinding('ratelimit', url, async () => {
-      const query = { limit: 1 };
-      const { overrides } = await unwrap(client.GET('/v1/overrides', { params: { query } }));
-      return overrides.length === 0 ? 'answers' : 'answers, with overrides in force';
-    }),
-  );
+function checkLimiter({ url, client }: Limiter): Promise<Finding> {
+  return toFinding('ratelimit', url, async () => {
+    const { overrides } = await unwrap(client.GET('/v1/overrides', { params: { query: { limit: 1 } } }));
+    return overrides.length === 0 ? 'answers' : 'answers, with overrides in force';
+  });
 }
 
 async function toFinding(service: string, url: string, check: () => Promise<string>): Promise<Finding> {

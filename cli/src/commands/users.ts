@@ -1,4 +1,5 @@
 import { type AuthClient, unwrap } from '@tollgate/admin-clients/clients';
+import { isUuid } from '@tollgate/kit/text';
 import type { Command } from 'commander';
 import { connectAuth } from '../connection/connect.ts';
 import { CommandFailure } from '../failure.ts';
@@ -11,6 +12,7 @@ import {
   group,
   type ListOptions,
   pagedCommand,
+  printNext,
   toSource,
 } from './command.ts';
 
@@ -33,7 +35,7 @@ type User = Awaited<ReturnType<typeof findUser>>;
 
 /** Finds a user by its id, email address or phone number. @throws CommandFailure */
 async function findUser(client: AuthClient, which: string) {
-  if (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(which))
+  if (isUuid(which))
     return unwrap(client.GET('/admin/users/{user_id}', { params: { path: { user_id: which } } }));
   const query = which.includes('@') ? { email: which } : { phone: which.replace(/^\+/, '') };
   const { users } = await unwrap(client.GET('/admin/users', { params: { query: { ...query, limit: '2' } } }));
@@ -94,8 +96,7 @@ function listCommand(environment: Environment): Command {
       const page = await unwrap(client.GET('/admin/users', { params: { query } }));
       if (options.json) return printJson(terminal, page);
       printUsers(terminal, page.users);
-      const next = page.pagination?.next_cursor;
-      if (next !== undefined) terminal.warn(`More follow: --cursor ${next}`);
+      printNext(terminal, page);
     });
 }
 

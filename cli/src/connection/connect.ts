@@ -14,7 +14,8 @@ export interface Source {
   readonly contextName: string | undefined;
 }
 
-const timeoutMs = 10_000;
+/** Time for a response. */
+const defaultTimeoutMs = 10_000;
 
 /** A replica of the rate limit service. */
 export interface Limiter {
@@ -41,24 +42,37 @@ export async function readContext({ env, contextName }: Source): Promise<Context
 
 /** @throws CommandFailure without the URL of the server. */
 export async function connectAuth(source: Source): Promise<AuthClient> {
-  const { authUrl, key = '' } = await readContext(source);
-  if (authUrl === undefined)
+  const client = authClient(await readContext(source));
+  if (client === undefined)
     throw new CommandFailure(
       'the context has no auth server: run tollgate context set --auth-url https://auth.example.com, or set TOLLGATE_AUTH_URL',
     );
-  return createAuthClient({ url: authUrl, token: key, timeoutMs });
+  return client;
+}
+
+/** Undefined without the URL of the server. */
+export function authClient(
+  { authUrl: url, key: token = '' }: Context,
+  timeoutMs = defaultTimeoutMs,
+): AuthClient | undefined {
+  return url === undefined ? undefined : createAuthClient({ url, token, timeoutMs });
 }
 
 /** All replicas. @throws CommandFailure without a URL. */
 export async function connectLimiters(source: Source): Promise<readonly [Limiter, ...Limiter[]]> {
-  const { limiterUrls = [], limiterToken, key = '' } = await readContext(source);
-  const [first, ...others] = limiterUrls.map((url) => ({
-    url,
-    client: createLimiterClient({ url, token: limiterToken ?? key, timeoutMs }),
-  }));
+  const [first, ...others] = limitersOf(await readContext(source));
   if (first === undefined)
     throw new CommandFailure(
       'the context has no counter API: run tollgate context set --limiter-url http://127.0.0.1:6071, or set TOLLGATE_LIMITER_URLS',
     );
   return [first, ...others];
+}
+
+/** All replicas; none without a URL. */
+export function limitersOf(
+  { limiterUrls = [], limiterToken, key = '' }: Context,
+  timeoutMs = defaultTimeoutMs,
+): readonly Limiter[] {
+  const token = limiterToken ?? key;
+  return limiterUrls.map((url) => ({ url, client: createLimiterClient({ url, token, timeoutMs }) }));
 }
