@@ -18,10 +18,10 @@ export const es: Texts = {
     },
     ORGANIZATION_INVITE: {
       subject: 'Invitación a {{ .OrganizationName }}',
-      title: 'Únase a {{ .OrganizationName }}',
-      text: '{{ .InvitedBy }} le ha invitado a unirse a {{ .OrganizationName }} en {{ .SiteURL }} con la dirección {{ .Email }}.',
+      title: 'Únete a {{ .OrganizationName }}',
+      text: '{{ .InvitedBy }} te ha invitado a unirte a {{ .OrganizationName }} en {{ .SiteURL }} con la dirección {{ .Email }}.',
       button: 'Abrir la invitación',
-      note: 'Si no esperaba esta invitación, puede ignorar este correo.',
+      note: 'Si no esperabas esta invitación, puedes ignorar este correo.',
     },
     CONFIRMATION: {
       subject: 'Confirma tu registro',
