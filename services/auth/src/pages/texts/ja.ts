@@ -33,17 +33,17 @@ export const ja: PageTexts = {
   chooseAccount: 'アカウントを選択',
   emailConfirmed: 'メールアドレスを確認しました。ログインできます。',
   accountDeleted: 'アカウントを削除しました。',
-  signInToContinue: '続けるには、もう一度サインインしてください。',
+  signInToContinue: '続けるには、もう一度ログインしてください。',
   signInWithCode: 'コードでログイン',
   signInCodeText: 'パスワードなしでログインするためのコードを送信します。',
   emailCodeSent:
-    'このアドレスでログインできる場合は、メールを送信しました。記載されたコードをここに入力するか、リンクをこのブラウザで開いてください。',
+    'このアドレスでログインできる場合は、メールを送信しました。記載されたコードをここに入力するか、リンクをこのブラウザーで開いてください。',
   messageCodeSent:
     'この番号でログインできる場合は、SMS を送信しました。記載されたコードをここに入力してください。',
   emailCode: 'メールのコード',
   signInWithPasskey: 'パスキーでログイン',
-  passkeyText: 'ブラウザの指示に従い、お使いのデバイスでログインを確認してください。',
-  passkeyNeedsScript: 'パスキーには JavaScript と対応するブラウザが必要です。',
+  passkeyText: 'ブラウザーの指示に従い、お使いのデバイスでログインを確認してください。',
+  passkeyNeedsScript: 'パスキーには JavaScript と対応するブラウザーが必要です。',
   passkeyFailed: 'パスキーでのログインが完了しませんでした。もう一度お試しください。',
 
   createAccount: 'アカウントを作成',
@@ -109,9 +109,9 @@ export const ja: PageTexts = {
   confirmFirst: 'まず第 2 要素を確認してください。その後、新しいパスワードを設定できます。',
 
   confirmTitle: '本人確認',
-  confirmText: 'この変更には最近のサインインが必要です。パスワード、または送信するコードを入力してください。',
+  confirmText: 'この変更には最近のログインが必要です。パスワード、または送信するコードを入力してください。',
   codeSent: 'コードを送信しました。入力してください。',
-  signInAgain: 'もう一度サインインする',
+  signInAgain: 'もう一度ログインする',
 
   yourAccount: 'アカウント',
   signedInAs: 'ログイン中:',
@@ -173,7 +173,7 @@ export const ja: PageTexts = {
   consentTerms: '利用規約',
   consentIdentity: (host: string) => `このアプリケーションは ${host} によって識別されています。`,
   consentDevice:
-    'この端末上のアプリケーションに戻ります。ご自身でサインインを開始した場合にのみ続行してください。',
+    'このデバイス上のアプリケーションに戻ります。ご自身でログインを開始した場合にのみ続行してください。',
   deviceTitle: 'デバイスを接続',
   deviceText: 'デバイスに表示されているコードを入力してください。',
   deviceCode: 'コード',

@@ -1,14 +1,14 @@
 import type { AccountTexts } from './en.ts';
 
 export const account: AccountTexts = {
-  security: 'サインインとセキュリティ',
+  security: 'ログインとセキュリティ',
   applications: '連携中のアプリ',
   applicationsText: '次のアプリにアカウントへのアクセスを許可しています。',
   noApplications: 'アカウントへのアクセスを許可しているアプリはありません。',
   accessTo: (resource) => `対象: ${resource}`,
   accessSince: 'アクセス開始:',
   revokeAccess: 'アクセスを取り消す',
-  signedInAt: 'サインイン:',
+  signedInAt: 'ログイン:',
 
   addPhone: '電話番号を追加',
   changePhone: '電話番号を変更',
@@ -16,7 +16,7 @@ export const account: AccountTexts = {
   phoneCodeText: (phone) => `${phone} にコードを送信しました。入力してください。`,
 
   passkeys: 'パスキー',
-  passkeysText: 'パスキーを使うと、指紋、顔、または画面ロックでサインインできます。',
+  passkeysText: 'パスキーを使うと、指紋、顔、または画面ロックでログインできます。',
   passkey: 'パスキー',
   passkeyAdded: '追加:',
   addPasskey: 'パスキーを追加',
@@ -27,12 +27,12 @@ export const account: AccountTexts = {
   rename: '名前を変更',
   renamePasskey: 'パスキーの名前を変更',
   removePasskey: 'パスキーを削除',
-  removePasskeyText: (name) => `${name} ではサインインできなくなります。`,
+  removePasskeyText: (name) => `${name} ではログインできなくなります。`,
 
   yourData: 'あなたのデータ',
   downloadData: 'データをダウンロード',
   downloadText:
-    '保存されているあなたの情報（プロフィール、サインイン方法、セッション、アプリ、組織、API キー、操作の記録）を JSON ファイルで受け取ります。秘密の値は含まれません。',
+    '保存されているあなたの情報（プロフィール、ログイン方法、セッション、アプリ、組織、API キー、操作の記録）を JSON ファイルで受け取ります。秘密の値は含まれません。',
   confirmDeletion: '元に戻せないことを理解しました。',
 
   saved: {
