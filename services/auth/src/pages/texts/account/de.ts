@@ -45,8 +45,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'Diese Anwendung hat keinen Zugriff mehr.',
-    webauthn_challenge_expired: 'Das hat zu lange gedauert. Bitte versuchen Sie es noch einmal.',
-    webauthn_challenge_not_found: 'Das hat zu lange gedauert. Bitte versuchen Sie es noch einmal.',
     webauthn_credential_exists: 'Dieser Passkey ist schon hinzugefügt.',
     too_many_passkeys: 'Sie haben die größtmögliche Zahl von Passkeys. Bitte entfernen Sie zuerst einen.',
   },

@@ -44,8 +44,6 @@ export const account = {
 
   errors: {
     oauth_consent_not_found: 'This application has no access any more.',
-    webauthn_challenge_expired: 'This took too long. Please try again.',
-    webauthn_challenge_not_found: 'This took too long. Please try again.',
     webauthn_credential_exists: 'This passkey has been added already.',
     too_many_passkeys: 'You have the maximum number of passkeys. Please remove one first.',
   },

@@ -45,8 +45,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'Esta aplicación ya no tiene acceso.',
-    webauthn_challenge_expired: 'Ha tardado demasiado. Inténtalo de nuevo.',
-    webauthn_challenge_not_found: 'Ha tardado demasiado. Inténtalo de nuevo.',
     webauthn_credential_exists: 'Esta clave de acceso ya está añadida.',
     too_many_passkeys: 'Tienes el máximo de claves de acceso. Elimina una primero.',
   },

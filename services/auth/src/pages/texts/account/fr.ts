@@ -46,8 +46,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'Cette application n’a plus accès.',
-    webauthn_challenge_expired: 'Cela a pris trop de temps. Veuillez réessayer.',
-    webauthn_challenge_not_found: 'Cela a pris trop de temps. Veuillez réessayer.',
     webauthn_credential_exists: 'Cette clé d’accès est déjà ajoutée.',
     too_many_passkeys: 'Vous avez le nombre maximal de clés d’accès. Veuillez d’abord en supprimer une.',
   },

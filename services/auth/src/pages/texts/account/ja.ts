@@ -45,8 +45,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'このアプリのアクセスはすでに取り消されています。',
-    webauthn_challenge_expired: '時間がかかりすぎました。もう一度お試しください。',
-    webauthn_challenge_not_found: '時間がかかりすぎました。もう一度お試しください。',
     webauthn_credential_exists: 'このパスキーはすでに追加されています。',
     too_many_passkeys: 'パスキーの数が上限に達しています。先に 1 つ削除してください。',
   },

@@ -45,8 +45,6 @@ export const account: AccountTexts = {
 
   errors: {
     oauth_consent_not_found: 'Este aplicativo não tem mais acesso.',
-    webauthn_challenge_expired: 'Demorou demais. Tente novamente.',
-    webauthn_challenge_not_found: 'Demorou demais. Tente novamente.',
     webauthn_credential_exists: 'Esta chave de acesso já foi adicionada.',
     too_many_passkeys: 'Você tem o número máximo de chaves de acesso. Remova uma primeiro.',
   },
