@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { withTemporaryFolder } from '@tollgate/testkit/folders';
-import { findBinary, startServerProcess } from '@tollgate/testkit/processes';
+import { findBinary, type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
 import { fetchText, startHttpServer, startService } from '@tollgate/testkit/services';
 import { createAdmin } from './admin.ts';
 import { movePorts, type Ports } from './options.ts';
@@ -42,50 +42,58 @@ export interface Part {
 /** Their paths are resolved against the external URL, which would lose its own path. */
 const linksInMails = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'];
 
-/**
- * services/auth in development mode: with a PostgreSQL of its own, and a mailbox instead of mail.
- */
+/** services/auth with a mailbox instead of mail. */
 export const auth: Part = {
   name: 'the auth server',
   hint: 'Its last lines are above. They name the setting, port or file where one is at fault.',
   async start(context) {
-    const { ports, nodePath, signal } = context;
-    // Not in the demo's own folder: PostgreSQL runs as a user other than root, who must reach its
-    // files.
-    const server = await withTemporaryFolder((folder) =>
-      startService('auth', {
-        nodePath,
-        signal,
-        settings: authSettings(context, folder),
-        readyUrl: `http://127.0.0.1:${ports.authHttp}/ready`,
-      }),
-    );
+    const { ports } = context;
+    const server = await startAuth(context, authSettings(ports));
     const detail = `HTTP ${ports.authHttp}, ext_authz ${ports.authGrpc}, embedded PostgreSQL`;
     return { ...server, detail };
   },
 };
 
-function authSettings({ ports, jwtSecret }: PartContext, folder: string): Record<string, string> {
+/** Starts services/auth behind Envoy, in development mode with a PostgreSQL of its own. */
+export function startAuth(
+  { ports, nodePath, jwtSecret, signal }: PartContext,
+  settings: Readonly<Record<string, string>>,
+): Promise<ServerProcess> {
+  // Not in the demo's own folder: PostgreSQL runs as a user other than root, who must reach its
+  // files.
+  return withTemporaryFolder((folder) =>
+    startService('auth', {
+      nodePath,
+      signal,
+      settings: {
+        SVC_MODE: 'development',
+        SVC_DEVELOPMENT_FOLDER: folder,
+        PORT: String(ports.authHttp),
+        SVC_JWT_SECRET: jwtSecret,
+        SVC_SECURITY_TRUSTED_PROXIES: 'loopback',
+        SVC_EXT_AUTHZ_GRPC_PORT: String(ports.authGrpc),
+        // Envoy asks over gRPC here; the other variant needs a port all the same.
+        SVC_EXT_AUTHZ_HTTP_PORT: '0',
+        SVC_EXT_AUTHZ_POLICY_SERVER: `127.0.0.1:${ports.xdsGrpc}`,
+        SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${ports.limiterGrpc}`,
+        // The default of 20 ms can be too short while everything starts on one machine.
+        SVC_EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '5s',
+        ...settings,
+      },
+      readyUrl: `http://127.0.0.1:${ports.authHttp}/ready`,
+    }),
+  );
+}
+
+function authSettings(ports: Ports): Record<string, string> {
   const gateway = `http://127.0.0.1:${ports.envoy}`;
   return {
-    SVC_MODE: 'development',
-    SVC_DEVELOPMENT_FOLDER: folder,
-    PORT: String(ports.authHttp),
     // Shown in the terminal: policies in force, and sign-ins.
     LOG_LEVEL: 'info',
-    SVC_JWT_SECRET: jwtSecret,
     // Users reach it through Envoy, and links in mails lead there.
     SVC_API_EXTERNAL_URL: `${gateway}/auth`,
     ...Object.fromEntries(linksInMails.map((kind) => [`SVC_MAILER_URLPATHS_${kind}`, '/auth/verify'])),
     SVC_SITE_URL: `${gateway}/catalogue`,
-    SVC_SECURITY_TRUSTED_PROXIES: 'loopback',
-    SVC_EXT_AUTHZ_GRPC_PORT: String(ports.authGrpc),
-    // Envoy asks over gRPC here; the other variant needs a port all the same.
-    SVC_EXT_AUTHZ_HTTP_PORT: '0',
-    SVC_EXT_AUTHZ_POLICY_SERVER: `127.0.0.1:${ports.xdsGrpc}`,
-    SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${ports.limiterGrpc}`,
-    // The default of 20 ms can be too short while everything starts on one machine.
-    SVC_EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '5s',
     SVC_API_KEYS_ENABLED: 'true',
     SVC_ORGANIZATIONS_ENABLED: 'true',
   };
