@@ -6,7 +6,7 @@ import { sendOtp } from '../sign-in/otp.ts';
 import { verify } from '../verification/verify.ts';
 import { captcha } from './captcha.ts';
 import { completeSignIn } from './completion.ts';
-import { field, form, notice, problemSummary } from './forms.ts';
+import { form, notice, problemSummary, readCode, sentCodeField } from './forms.ts';
 import { type ContactKinds, identifierField, readIdentifier } from './identifier.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Problem } from './problems.ts';
@@ -65,9 +65,9 @@ export const codeForm: PageDefinition = {
   view: viewCode,
   limiter: 'verify',
   async submit(visit) {
-    const { context, form: fields, metadata } = visit;
+    const { context, metadata } = visit;
     const contact = readContact(visit);
-    const token = (fields.code ?? '').replaceAll(/\s/g, '');
+    const token = readCode(visit);
     const type = 'email' in contact ? 'email' : 'sms';
     const verified = await verify(context, { ...contact, type, token, by: 'request' }, metadata);
     // Only changes of an email address have another result.
@@ -89,14 +89,15 @@ function linkTarget(visit: Visit) {
     : { challenge, redirectTo };
 }
 
-function viewCode(visit: Visit, { problem }: Outcome): View {
+function viewCode(visit: Visit, outcome: Outcome): View {
   const { texts, query, form: fields } = visit;
   const identifier = fields.identifier ?? takeTyped(visit).identifier;
   const isSent = query.sent !== undefined && identifier !== undefined;
+  const problem = outcome.problem && describeSentCode(outcome.problem, visit);
   return {
     title: texts.signInWithCode,
-    content: html`${problemSummary(problem && describeSentCode(problem, visit))}
-${isSent ? enterForm(visit, identifier, problem && describeSentCode(problem, visit)) : requestForm(visit, { identifier, problem })}
+    content: html`${problemSummary(problem)}
+${isSent ? enterForm(visit, identifier, problem) : requestForm(visit, { identifier, problem })}
 <p class="after"><a href="${visit.path('sign-in')}">${texts.backToSignIn}</a></p>`,
   };
 }
@@ -134,7 +135,7 @@ function enterForm(visit: Visit, identifier: string, problem: Outcome['problem']
 ${form(visit, {
   action: visit.path('code-verify', { sent: isPhone ? 'phone' : 'email' }),
   content: html`${sentTo}
-${field({ name: 'code', label, autocomplete: 'one-time-code', inputMode: 'numeric' }, problem)}
+${sentCodeField({ label }, problem)}
 <button>${texts.signIn}</button>`,
 })}
 ${form(visit, {

@@ -4,7 +4,7 @@ import { confirmSession } from '../account/change-password.ts';
 import { sendNonce } from '../account/reauthentication.ts';
 import { hasRecentSignIn } from '../sessions/assurance.ts';
 import { backTo } from './area.ts';
-import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
+import { currentPasswordField, form, notice, problemSummary, sentCodeField } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { keepTyped } from './typed.ts';
 import type { Visit } from './visit.ts';
@@ -77,7 +77,7 @@ function viewConfirm(visit: Visit, { problem }: Outcome): View {
   });
   const byCode = form(visit, {
     action: visit.path('confirm', more),
-    content: html`${field({ name: 'nonce', label: texts.code, autocomplete: 'one-time-code', inputMode: 'numeric' }, problem)}
+    content: html`${sentCodeField({ name: 'nonce', label: texts.code }, problem)}
 <button>${texts.next}</button>`,
   });
   const send = form(visit, {

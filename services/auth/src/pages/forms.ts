@@ -54,6 +54,19 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
 }
 
+/** The code that was sent to the user. */
+export function sentCodeField(
+  input: Pick<Field, 'label'> & { readonly name?: 'code' | 'nonce' },
+  problem: Problem | undefined,
+): Html {
+  return field({ name: 'code', autocomplete: 'one-time-code', inputMode: 'numeric', ...input }, problem);
+}
+
+/** The code of the form. Users copy spaces, too. */
+export function readCode({ form: { code = '' } }: Visit): string {
+  return code.replaceAll(/\s/g, '');
+}
+
 /** The email address of an account that exists. */
 export function accountEmailField({ texts, form: { email } }: Visit, problem: Problem | undefined): Html {
   const name = 'email';

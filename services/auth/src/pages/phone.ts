@@ -4,7 +4,7 @@ import { confirmPhoneChange } from '../verification/verify.ts';
 import { accountPage } from './account.ts';
 import { backTo } from './area.ts';
 import { describeSentCode } from './code.ts';
-import { field, form, problemSummary } from './forms.ts';
+import { form, problemSummary, readCode, sentCodeField } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Visit } from './visit.ts';
 
@@ -39,9 +39,9 @@ export const phoneCodePage: PageDefinition = {
   view: viewCode,
   limiter: 'verify',
   async submit(visit) {
-    const { context, owner, metadata, form: fields } = visit;
+    const { context, owner, metadata } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
-    await confirmPhoneChange(context, owner.user, (fields.code ?? '').replaceAll(/\s/g, ''), metadata);
+    await confirmPhoneChange(context, owner.user, readCode(visit), metadata);
     return visit.redirect('account', { saved: 'phone' });
   },
 };
@@ -50,14 +50,13 @@ function viewCode(visit: Visit, outcome: Outcome): View {
   const { texts, owner } = visit;
   const problem = outcome.problem && describeSentCode(outcome.problem, visit);
   const phone = owner?.user.newPhone ?? '';
-  const code = { name: 'code', label: texts.messageCode, autocomplete: 'one-time-code' } as const;
   return {
     title: texts.phoneCodeTitle,
     content: html`${problemSummary(problem)}
 <p>${texts.phoneCodeText(`+${phone}`)}</p>
 ${form(visit, {
   action: visit.path('phone-code'),
-  content: html`${field({ ...code, inputMode: 'numeric' }, problem)}
+  content: html`${sentCodeField({ label: texts.messageCode }, problem)}
 <button>${texts.verify}</button>`,
 })}
 ${form(visit, {

@@ -11,7 +11,14 @@ import { backTo } from './area.ts';
 import { captcha } from './captcha.ts';
 import { continueAs } from './completion.ts';
 import { confirmFirst } from './confirm.ts';
-import { accountEmailField, currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
+import {
+  accountEmailField,
+  currentPasswordField,
+  form,
+  notice,
+  problemSummary,
+  sentCodeField,
+} from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode } from './problems.ts';
 import { newPasswordField } from './sign-up.ts';
@@ -154,10 +161,7 @@ ${form(visit, { action: visit.path('password', { code: code ?? '', verifier }), 
   }
 ${needsCurrent && currentPasswordField(texts, problem)}
 ${newPasswordField(visit, { label: texts.newPassword, problem })}
-${
-  needsNonce &&
-  field({ name: 'nonce', label: texts.code, autocomplete: 'one-time-code', inputMode: 'numeric' }, problem)
-}
+${needsNonce && sentCodeField({ name: 'nonce', label: texts.code }, problem)}
 <button>${texts.savePassword}</button>`;
   const action = redeems ? visit.path('password', { code, verifier }) : visit.path('password');
   return {

@@ -8,7 +8,7 @@ import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Factor } from '../users/factor.ts';
 import { completeSignIn, continueAs } from './completion.ts';
-import { field, form, notice, problemSummary } from './forms.ts';
+import { field, form, notice, problemSummary, readCode } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Problem } from './problems.ts';
 import { isRecovery } from './recovery.ts';
@@ -55,7 +55,7 @@ export async function verifyCode(visit: Visit, owner: Owner): Promise<IssuedSess
   // Codes of apps need no challenge before.
   const challengeId = type === 'totp' ? await sendCode(visit, owner, factorId) : sent;
   if (!isUuid(challengeId)) throw errors.mfa_challenge_expired();
-  const verification = { ...owner, factorId, challengeId, body: { code: code.replaceAll(/\s/g, '') } };
+  const verification = { ...owner, factorId, challengeId, body: { code: readCode(visit) } };
   return verifyFactor(context, verification, metadata);
 }
 
