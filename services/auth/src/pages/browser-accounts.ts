@@ -1,7 +1,5 @@
-import { isAppError } from '@tollgate/kit/errors';
 import { readCookie, setCookie } from '../http/cookies.ts';
-import { resumeSession } from '../sessions/refresh.ts';
-import { type Account, endedCodes, type Visit } from './visit.ts';
+import { type Account, resumeAccount, type Visit } from './visit.ts';
 
 /** Accounts besides the current one. More would be no convenience, and cost a query each. */
 const maxOthers = 4;
@@ -34,7 +32,7 @@ export async function openOtherAccounts(visit: Visit): Promise<readonly Account[
   const known = new Set(visit.owner && [visit.owner.user.id]);
   const accounts: Account[] = [];
   for (const token of tokens) {
-    const account = await resume(visit, token);
+    const account = await resumeAccount(visit, token);
     if (account === undefined || known.has(account.user.id)) continue;
     known.add(account.user.id);
     accounts.push(account);
@@ -49,13 +47,4 @@ export function writeAccounts(visit: Visit, accounts: readonly Account[]): void 
     visit,
     accounts.map(({ refreshToken }) => refreshToken),
   );
-}
-
-async function resume({ context, metadata }: Visit, token: string): Promise<Account | undefined> {
-  try {
-    return await resumeSession(context, token, metadata);
-  } catch (error) {
-    if (!isAppError(error) || !endedCodes.includes(error.code)) throw error;
-    return undefined;
-  }
 }

@@ -21,7 +21,7 @@ const sessionCookie = { name: 'session', form: /^[\w-]{12,128}$/ } as const;
 const browserCookie = { name: 'browser', form: /^[\w-]{43}$/ } as const;
 
 /** Errors of a refresh token that will not be accepted again. */
-export const endedCodes: readonly string[] = [
+const endedCodes: readonly string[] = [
   'refresh_token_not_found',
   'refresh_token_already_used',
   'session_expired',
@@ -111,16 +111,15 @@ export class Visit {
     const { settings } = context;
     const token = readCookie(request, { ...sessionCookie, settings });
     if (token === undefined) return visit;
-    try {
-      const { user, session, refreshToken } = await resumeSession(context, token, visit.metadata);
-      visit.#owner = { user, session };
-      visit.#refreshToken = refreshToken;
-      if (refreshToken !== token) setCookie(reply, [sessionCookie.name, refreshToken], { settings });
-    } catch (error) {
-      // After other errors, such as that of a hook, the session continues.
-      if (!isAppError(error) || !endedCodes.includes(error.code)) throw error;
+    const account = await resumeAccount(visit, token);
+    if (account === undefined) {
       visit.signOut();
+      return visit;
     }
+    const { user, session, refreshToken } = account;
+    visit.#owner = { user, session };
+    visit.#refreshToken = refreshToken;
+    if (refreshToken !== token) visit.keep({ refreshToken });
     return visit;
   }
 
@@ -229,6 +228,20 @@ export class Visit {
 
   redirect(name: string, more: Readonly<Record<string, string>> = {}): FastifyReply {
     return this.reply.header('cache-control', 'no-store').redirect(this.path(name, more), 303);
+  }
+}
+
+/** The account of a refresh token; undefined if its session has ended. */
+export async function resumeAccount(
+  { context, metadata }: Visit,
+  refreshToken: string,
+): Promise<Account | undefined> {
+  try {
+    return await resumeSession(context, refreshToken, metadata);
+  } catch (error) {
+    // After other errors, such as that of a hook, the session continues.
+    if (!isAppError(error) || !endedCodes.includes(error.code)) throw error;
+    return undefined;
   }
 }
 
