@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import { notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode } from './problems.ts';
-import type { PageTexts } from './texts/texts.ts';
+import type { PageTexts, TextKey } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
 
 interface Area {
@@ -12,8 +12,6 @@ interface Area {
   /** Default: always. */
   readonly isEnabled?: (settings: Settings) => boolean;
 }
-
-type TextKey = { [Key in keyof PageTexts]: PageTexts[Key] extends string ? Key : never }[keyof PageTexts];
 
 /** Pages of the account area, in the order of the navigation. */
 const areas = {

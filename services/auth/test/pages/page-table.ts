@@ -1,9 +1,7 @@
 import { builtInTexts } from '../../src/i18n/texts/texts.ts';
-import type { PageTexts } from '../../src/pages/texts/texts.ts';
+import type { PageTexts, TextKey } from '../../src/pages/texts/texts.ts';
 import { accountTable } from './account-table.ts';
 import type { PageState } from './page-state.ts';
-
-type TitleKey = { [Key in keyof PageTexts]: PageTexts[Key] extends string ? Key : never }[keyof PageTexts];
 
 /** A page in one of its states, which `appearance.test.ts` opens in Chromium. */
 export interface PageRow {
@@ -11,7 +9,7 @@ export interface PageRow {
   readonly path: string | ((state: PageState) => string);
   /** Default: a guest, who is not signed in. */
   readonly visitor?: 'user' | 'halfway';
-  readonly title: TitleKey | ((texts: PageTexts, language: string) => string);
+  readonly title: TextKey | ((texts: PageTexts, language: string) => string);
   /** Sends a form of the page: the row is about the response. */
   readonly submit?: { readonly target: string; readonly fields?: Readonly<Record<string, string>> };
   /** Whether it says what is wrong. */

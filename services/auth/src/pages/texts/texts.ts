@@ -12,6 +12,11 @@ import { pt } from './pt.ts';
 /** All texts of the pages in a language. */
 export type PageTexts = typeof en;
 
+/** A text without parameters. */
+export type TextKey = {
+  [Key in keyof PageTexts]: PageTexts[Key] extends string ? Key : never;
+}[keyof PageTexts];
+
 /** By BCP 47 tag: the languages of the built-in mails. */
 export const pageLanguages: Readonly<Record<string, PageTexts>> = { en, de, es, fr, ja, pt };
 
