@@ -16,7 +16,7 @@ interface Example {
   readonly application: string;
   /** Settings of the auth server, in addition to those of any server behind Envoy. */
   readonly settings: (context: PartContext) => Readonly<Record<string, string>>;
-  /** What the user can do once everything is ready, except to edit the policy. */
+  /** Returns the text that says what to open and to try. The policy is always named after it. */
   readonly describe: (context: PartContext) => Promise<string> | string;
 }
 

@@ -25,6 +25,12 @@ export type Api = FastifyInstance<
 /** Adds the routes of a feature, which takes a part of the context. */
 export type AddRoutes<Context> = (api: Api, context: Context) => void;
 
+/** Hides a response from scripts of other sites, which may read those of the API. */
+export function denyCors(reply: FastifyReply): void {
+  for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
+    reply.removeHeader(header);
+}
+
 /** `null` is removed before validation. */
 export const optionalText = Type.Optional(Type.String());
 export const optionalTexts = Type.Optional(Type.Array(Type.String()));

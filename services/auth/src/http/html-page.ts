@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import type { Settings } from '../config/settings.ts';
+import { denyCors } from './api.ts';
 import { findLogo } from './page-logo.ts';
 import { stylesheet } from './page-style.ts';
 import { pagePath } from './page-url.ts';
@@ -59,8 +60,7 @@ const httpsOnlySeconds = 31_536_000;
 /** Sends a page with the layout and the security headers of all pages. */
 export function sendPage(reply: FastifyReply, branding: Branding, page: Page): FastifyReply {
   // Pages are for people: scripts of other sites have no use for them.
-  for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
-    reply.removeHeader(header);
+  denyCors(reply);
   const { headers, body } = renderPage(branding, page);
   return reply
     .code(page.status ?? 200)

@@ -3,7 +3,7 @@ import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
-import type { AddRoutes } from '../http/api.ts';
+import { type AddRoutes, denyCors } from '../http/api.ts';
 import type { MailMessage, MailTransport } from './mailer.ts';
 
 interface MailboxEntry extends MailMessage {
@@ -123,8 +123,7 @@ export const addMailboxRoutes: AddRoutes<{ readonly mailbox: Mailbox | undefined
 
 /** Mails contain links that sign in, so other web sites must not read them. */
 async function denyOtherSites(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
-    reply.removeHeader(header);
+  denyCors(reply);
   const site = request.headers['sec-fetch-site'] ?? 'none';
   const isSameSite = site === 'none' || site === 'same-origin';
   if (!isSameSite || request.headers.origin !== undefined || !ownHosts.includes(request.hostname))

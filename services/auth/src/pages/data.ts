@@ -1,5 +1,6 @@
 import { html } from '@tollgate/kit/html';
 import { errors } from '../errors.ts';
+import { denyCors } from '../http/api.ts';
 import { deleteOwnUser } from '../organizations/delete-user.ts';
 import { areaPage } from './area.ts';
 import { exportData } from './export.ts';
@@ -34,6 +35,7 @@ export const exportForm: PageDefinition = {
     const { context, owner, metadata, reply } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
     const data = await exportData(context, owner, metadata);
+    denyCors(reply);
     return reply
       .type('application/json; charset=utf-8')
       .headers({
@@ -42,8 +44,6 @@ export const exportForm: PageDefinition = {
         'cross-origin-resource-policy': 'same-origin',
         'x-content-type-options': 'nosniff',
       })
-      .removeHeader('access-control-allow-origin')
-      .removeHeader('access-control-allow-credentials')
       .send(JSON.stringify(data, undefined, 2));
   },
 };
