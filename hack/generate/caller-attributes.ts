@@ -1,4 +1,4 @@
-import { attributeOutputs, callerAttributes } from '../../services/auth/src/ext-authz/caller.ts';
+import { attributeOutputs, callerAttributes } from '@tollgate/policies/decide/caller';
 
 /** The page of all attributes of callers, with their headers and sources. */
 export function renderCallerAttributes(): string {

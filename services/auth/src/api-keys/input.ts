@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { parseInstant } from '@tollgate/kit/time';
+import { parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import { errors, shorten } from '../errors.ts';
-import { parseLimitOverride } from '../limits/limit-override.ts';
 import { adminScopes } from '../sessions/admin-scopes.ts';
 import type { ApiKey, KeyLimit } from './api-key.ts';
 import { isNetwork } from './networks.ts';

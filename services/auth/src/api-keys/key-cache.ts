@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tollgate/kit/json';
+import type { LimitOverride } from '@tollgate/policies/decide/limit-override';
 import { CredentialCache } from '../db/credential-cache.ts';
 import type { StateCacheOptions } from '../db/state-reads.ts';
-import type { LimitOverride } from '../limits/limit-override.ts';
 import { digestKey } from './key-format.ts';
 import type { Networks } from './networks.ts';
 import type { ApiKeyStateStore } from './state-store.ts';

@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '@tollgate/kit/json';
+import { type LimitOverride, parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import { type Queryable, toObject } from '../db/connection.ts';
 import { batchedInput, column } from '../db/fragments.ts';
 import { boolean, json, jsonOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { parameters, type StatementRow, statement } from '../db/statement.ts';
-import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
 import type { ApiKeyState } from './key-cache.ts';
 import { compileNetworks } from './networks.ts';
 

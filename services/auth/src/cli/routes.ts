@@ -1,8 +1,8 @@
 import { alignColumns } from '@tollgate/kit/table';
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyRule } from '@tollgate/policies/compile/compile';
+import { matchRequest } from '@tollgate/policies/decide/match-request';
 import { type Settings, settingsSpec } from '../config/settings.ts';
-import { matchRequest } from '../ext-authz/match-request.ts';
 import {
   createDefaultRules,
   hasLimits,

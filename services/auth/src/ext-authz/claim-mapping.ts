@@ -1,5 +1,5 @@
 import type { JsonObject } from '@tollgate/kit/json';
-import { type CallerIdentity, type MappedAttribute, noClaims } from './caller.ts';
+import { type CallerIdentity, type MappedAttribute, noClaims } from '@tollgate/policies/decide/caller';
 import { type ClaimPath, claimText, maxClaimChars, maxScopeChars, valueAt } from './claim-path.ts';
 import type { IdentityState } from './identity-cache.ts';
 

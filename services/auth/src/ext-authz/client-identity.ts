@@ -1,9 +1,9 @@
 import type { JsonObject } from '@tollgate/kit/json';
+import { type CallerIdentity, ownIssuer } from '@tollgate/policies/decide/caller';
+import { type LimitOverride, parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import type { Settings } from '../config/settings.ts';
 import { machineGrants, versionClaim } from '../keys/client-tokens.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
-import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
-import { type CallerIdentity, ownIssuer } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
 import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
 import type { ClientState } from './client-state.ts';

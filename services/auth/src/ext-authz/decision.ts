@@ -2,15 +2,16 @@ import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { AuthenticatedAccess } from '@tollgate/policies/compile/access';
 import { hasBrowser } from '@tollgate/policies/compile/browser';
 import type { PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
+import { findFixedReason, findUnmetCondition } from '@tollgate/policies/decide/access';
+import type { CallerIdentity } from '@tollgate/policies/decide/caller';
+import { type FailedMatch, type MatchedPolicy, matchRequest } from '@tollgate/policies/decide/match-request';
 import type { RouteHit } from '@tollgate/policies/match/route';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
 import { isNavigation } from './browser-request.ts';
 import { type Browsers, stripCookies } from './browsers.ts';
-import type { CallerIdentity } from './caller.ts';
 import {
   type AuthzDenied,
-  type ForbiddenCode,
   forbidden,
   forDpop,
   insufficientAssurance,
@@ -22,7 +23,6 @@ import {
 } from './denials.ts';
 import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts';
 import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
-import { type FailedMatch, type MatchedPolicy, matchRequest } from './match-request.ts';
 import { needsProof, ProofChecker, type ReadProof, usesDpop } from './proof.ts';
 import { joinResults, type LimitedCheck, type RateLimiter, type RateLimitResult } from './rate-limiter.ts';
 import { challengeWithResource } from './resource-metadata.ts';
@@ -189,11 +189,9 @@ function forBrowser(
 
 /** A denial that does not depend on the caller. */
 export function findFixedDenial(matched: readonly MatchedPolicy[]): AuthzDenied | undefined {
-  for (const { rule } of matched) {
-    if (rule.access.type === 'Denied') return forbidden('route_denied');
-    if (rule.access.type === 'Invalid') return unavailable('policy_invalid');
-  }
-  return undefined;
+  const reason = findFixedReason(matched);
+  if (reason === undefined) return undefined;
+  return reason === 'route_denied' ? forbidden(reason) : unavailable(reason);
 }
 
 /** Adds the result of the rate limit to the decision, or denies the request. */
@@ -238,54 +236,12 @@ export function decide(
 }
 
 function findDenial(access: AuthenticatedAccess, identity: CallerIdentity): AuthzDenied | undefined {
-  const { audiences } = access;
-  if (audiences !== undefined && !audiences.some((name) => identity.audiences.includes(name)))
-    return invalidToken('bad_jwt', otherAudience);
   const unmet = findUnmetCondition(access, identity);
   if (unmet === undefined) return undefined;
+  if (unmet === 'bad_jwt') return invalidToken('bad_jwt', otherAudience);
   if (unmet === 'insufficient_scope') return insufficientScope(access.scopes ?? []);
   return unmet === 'insufficient_aal' ? insufficientAssurance(access.assurance) : forbidden(unmet);
 }
-
-type UnmetCondition =
-  | Exclude<ForbiddenCode, 'route_denied' | 'user_banned' | 'cross_site_request'>
-  | 'insufficient_aal'
-  | 'insufficient_scope';
-
-function findUnmetCondition(
-  access: AuthenticatedAccess,
-  identity: CallerIdentity,
-): UnmetCondition | undefined {
-  const { roles, assurance, anonymousUsers } = access;
-  if (roles !== undefined && !roles.includes(identity.role)) return 'role_not_allowed';
-  // The levels sort as text: aal1, aal2, aal3.
-  if (identity.aal < assurance) return 'insufficient_aal';
-  if (identity.isAnonymous && !anonymousUsers) return 'anonymous_not_allowed';
-  return findUnmetOfPolicy(access, identity);
-}
-
-/** The conditions that only policies have. */
-function findUnmetOfPolicy(
-  { scopes, plans, credentials, issuers }: AuthenticatedAccess,
-  { scope = '', plan, kind, issuer }: CallerIdentity,
-): UnmetCondition | undefined {
-  // API keys have no issuer.
-  if (issuers !== undefined && (issuer === undefined || !issuers.includes(issuer)))
-    return 'issuer_not_allowed';
-  if (credentials !== undefined && !credentials.some((credential) => credentialKinds[credential] === kind))
-    return 'credential_not_allowed';
-  if (plans !== undefined && !plans.includes(plan)) return 'plan_not_allowed';
-  if (scopes === undefined) return undefined;
-  const granted = scope.split(' ');
-  return scopes.every((wanted) => granted.includes(wanted)) ? undefined : 'insufficient_scope';
-}
-
-/** Kinds of callers by the credentials of a policy. */
-const credentialKinds: Readonly<Record<string, string>> = {
-  User: 'user',
-  Client: 'client',
-  ApiKey: 'api_key',
-};
 
 /** Fails closed. */
 function fail(error: unknown, logger: Pick<Logger, 'error'>): AuthzDenied {

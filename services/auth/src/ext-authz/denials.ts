@@ -1,10 +1,11 @@
+import { denialStatuses } from '@tollgate/policies/decide/access';
+import type { CallerIdentity } from '@tollgate/policies/decide/caller';
+import type { FailedMatch } from '@tollgate/policies/decide/match-request';
 import { proofAlgorithms } from '../dpop/proof.ts';
 import type { ProofResult } from '../dpop/proofs.ts';
 import { nonceHeader, wrongSchemeMessage } from '../dpop/request.ts';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
-import type { CallerIdentity } from './caller.ts';
-import type { FailedMatch } from './match-request.ts';
 import type { RateLimitResult } from './rate-limiter.ts';
 
 /** The response to the client, with the JSON body `{ code, error_code, msg }`. */
@@ -63,13 +64,13 @@ const retryAfterSeconds = 1;
 export function refuse({ problem, reason }: FailedMatch): AuthzDenied {
   if (problem === 'unknown_route') return unavailable();
   if (problem === 'ambiguous_path') return ambiguousPath(reason);
-  return deny(400, 'method_not_upper_case', errors.method_not_upper_case.definition.message);
+  return denyByPolicy('method_not_upper_case', errors.method_not_upper_case.definition.message);
 }
 
 /** 400 for a path that gateway and upstream may interpret differently, or that is unknown. */
 export function ambiguousPath(reason: string): AuthzDenied {
   const message = `${errors.path_not_canonical.definition.message}: ${reason}`;
-  return deny(400, 'path_not_canonical', message);
+  return denyByPolicy('path_not_canonical', message);
 }
 
 /**
@@ -79,7 +80,7 @@ export function ambiguousPath(reason: string): AuthzDenied {
  */
 export function noToken(): AuthzDenied {
   const { message } = errors.no_authorization.definition;
-  return deny(401, 'no_authorization', message, { 'www-authenticate': realm });
+  return denyByPolicy('no_authorization', message, { 'www-authenticate': realm });
 }
 
 /** 401 for a token or an API key that is malformed, expired or revoked. */
@@ -159,7 +160,7 @@ export function askToSignOut({ headers, body }: RenderedPage): AuthzDenied {
 export function insufficientAssurance(required: AssuranceLevel): AuthzDenied {
   const message = `This requires a session with assurance level ${required}`;
   const headers = challenge('insufficient_user_authentication', message, `, acr_values="${required}"`);
-  return deny(401, 'insufficient_aal', message, headers);
+  return denyByPolicy('insufficient_aal', message, headers);
 }
 
 /** @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
@@ -172,7 +173,7 @@ export function forbidden(code: ForbiddenCode): AuthzDenied {
 export function insufficientScope(scopes: readonly string[]): AuthzDenied {
   const { message } = errors.insufficient_scope.definition;
   const headers = challenge('insufficient_scope', message, `, scope="${scopes.join(' ')}"`);
-  return deny(403, 'insufficient_scope', message, headers);
+  return denyByPolicy('insufficient_scope', message, headers);
 }
 
 /** 429 for an address with too many wrong API keys. */
@@ -181,7 +182,7 @@ export function overLimit(retryAfter: number): AuthzDenied {
 }
 
 export function overRequestLimit(headers: AuthzDenied['headers']): AuthzDenied {
-  return deny(429, 'over_request_rate_limit', errors.over_request_rate_limit.definition.message, headers);
+  return denyByPolicy('over_request_rate_limit', errors.over_request_rate_limit.definition.message, headers);
 }
 
 export function unavailable(
@@ -198,6 +199,14 @@ export function unavailable(
 /** Descriptions are constants without characters that need quoting. */
 function challenge(error: string, description: string, more = ''): Readonly<Record<string, string>> {
   return { 'www-authenticate': `${realm}, error="${error}", error_description="${description}"${more}` };
+}
+
+function denyByPolicy(
+  code: keyof typeof denialStatuses,
+  message: string,
+  headers: AuthzDenied['headers'] = {},
+): AuthzDenied {
+  return deny(denialStatuses[code], code, message, headers);
 }
 
 function deny(

@@ -1,16 +1,16 @@
 import type { Access } from '@tollgate/policies/compile/access';
 import { hasBrowser } from '@tollgate/policies/compile/browser';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
+import type { CallerIdentity } from '@tollgate/policies/decide/caller';
+import { type MatchedPolicy, matchRequest, type RequestMatch } from '@tollgate/policies/decide/match-request';
 import type { RouteHit, RouteReference } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
 import { isNavigation } from './browser-request.ts';
-import type { CallerIdentity } from './caller.ts';
 import { type AuthzDecision, type AuthzRequest, decide, findFixedDenial } from './decision.ts';
 import { overLimit, refuse, unavailable } from './denials.ts';
 import { type ExplainCallerContext, type ExplainedCaller, identifyExplained } from './explain-caller.ts';
 import { identityMetadata } from './grpc.ts';
 import type { Caller } from './identity.ts';
-import { type MatchedPolicy, matchRequest, type RequestMatch } from './match-request.ts';
 import type { LimitPeek } from './rate-limit.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { ResourceMetadata } from './resource-metadata.ts';

@@ -3,6 +3,8 @@ import { SpanKind } from '@opentelemetry/api';
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import { type GrpcStatus, grpcStatus } from '@tollgate/kit/errors';
 import { type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
+import { attributeOutputs, type CallerIdentity } from '@tollgate/policies/decide/caller';
+import type { LimitOverride } from '@tollgate/policies/decide/limit-override';
 import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
   type HeaderValue,
@@ -11,8 +13,6 @@ import {
 import type { AttributeContext } from '@tollgate/proto/envoy/service/auth/v3/attribute_context';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { errors } from '../errors.ts';
-import type { LimitOverride } from '../limits/limit-override.ts';
-import { attributeOutputs, type CallerIdentity } from './caller.ts';
 import {
   addHeader,
   type Metadata,

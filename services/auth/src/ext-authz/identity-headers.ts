@@ -1,4 +1,4 @@
-import { attributeOutputs, type CallerIdentity, headerName } from './caller.ts';
+import { attributeOutputs, type CallerIdentity, headerName } from '@tollgate/policies/decide/caller';
 import type { AuthzDenied } from './denials.ts';
 
 /** Changes to the request that Envoy makes before it forwards it. */

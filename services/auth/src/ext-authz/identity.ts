@@ -3,6 +3,8 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { isUuid } from '@tollgate/kit/text';
 import { inTime } from '@tollgate/kit/time';
+import { type CallerIdentity, ownIssuer } from '@tollgate/policies/decide/caller';
+import { type LimitOverride, parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import { readAccessCookie } from '../browser-sessions/cookies.ts';
 import type { BrowserSessionCache, BrowserSessionState } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
@@ -13,10 +15,8 @@ import { keyOfToken } from '../keys/bound-tokens.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
-import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
 import { readAssurance } from '../sessions/assurance.ts';
 import { mayBeCrossSite } from './browser-request.ts';
-import { type CallerIdentity, ownIssuer } from './caller.ts';
 import {
   type ClaimMapping,
   parsePlan,

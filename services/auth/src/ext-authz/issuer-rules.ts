@@ -1,9 +1,9 @@
+import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import type { Settings } from '../config/settings.ts';
 import type { IssuerDefinition } from '../issuers/definition.ts';
 import type { Accepted, TrustedIssuer } from '../issuers/issuers.ts';
 import type { Claims } from '../issuers/verify.ts';
 import { keyOfToken } from '../keys/bound-tokens.ts';
-import type { CallerIdentity } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
 import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
 import { KnownCaller } from './identity-headers.ts';

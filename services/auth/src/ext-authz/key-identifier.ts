@@ -1,10 +1,10 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { inTime } from '@tollgate/kit/time';
+import type { LimitOverride } from '@tollgate/policies/decide/limit-override';
 import type { ApiKeyCache, ApiKeyState } from '../api-keys/key-cache.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Usage, usePrecisionMs } from '../db/usage.ts';
 import { errors } from '../errors.ts';
-import type { LimitOverride } from '../limits/limit-override.ts';
 import { WrongKeys } from '../limits/wrong-keys.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';

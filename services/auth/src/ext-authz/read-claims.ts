@@ -1,5 +1,9 @@
+import {
+  callerAttributeNames,
+  type MappedAttribute,
+  mappableAttributes,
+} from '@tollgate/policies/decide/caller';
 import type { YamlNode } from '@tollgate/yaml/tree';
-import { callerAttributeNames, type MappedAttribute, mappableAttributes } from './caller.ts';
 import type { ClaimMapping, ClaimSource } from './claim-mapping.ts';
 import { parseClaimPath } from './claim-path.ts';
 import type { FieldReader } from './field-reader.ts';

@@ -1,8 +1,8 @@
 import { parseDuration } from '@tollgate/kit/time';
+import { ownIssuer } from '@tollgate/policies/decide/caller';
 import type { YamlNode } from '@tollgate/yaml/tree';
 import { type Algorithm, algorithmNames } from '../issuers/algorithms.ts';
 import { type IntrospectionDefinition, type IssuerDefinition, tokenTypes } from '../issuers/definition.ts';
-import { ownIssuer } from './caller.ts';
 import { emptyMapping } from './claim-mapping.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { IssuerRule } from './issuer-rules.ts';

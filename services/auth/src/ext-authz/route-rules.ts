@@ -2,12 +2,12 @@ import type { Access } from '@tollgate/policies/compile/access';
 import { authenticated } from '@tollgate/policies/compile/access';
 import type { CompiledPolicy, PolicyRule } from '@tollgate/policies/compile/compile';
 import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
+import { callerAttributeNames, constantAttributes, ownIssuer } from '@tollgate/policies/decide/caller';
 import { PathIndex } from '@tollgate/policies/match/path-index';
 import { foldCase, parseOwnPath, type SegmentsPattern } from '@tollgate/policies/match/path-pattern';
 import type { RequestAttributes } from '@tollgate/policies/match/request-match';
 import type { Position } from '@tollgate/yaml/tree';
 import { extAuthzSettings } from '../config/ext-authz.ts';
-import { callerAttributeNames, constantAttributes, ownIssuer } from './caller.ts';
 import { type ClaimMapping, emptyMapping } from './claim-mapping.ts';
 import type { IssuerRule } from './issuer-rules.ts';
 

@@ -1,8 +1,8 @@
+import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import { digestKey } from '../api-keys/key-format.ts';
 import type { ApiKeyStateStore } from '../api-keys/state-store.ts';
 import type { ApiKeyStore } from '../api-keys/store.ts';
 import type { BaseContext } from '../context.ts';
-import type { CallerIdentity } from './caller.ts';
 import { type ClaimMapping, emptyMapping } from './claim-mapping.ts';
 import type { Metadata } from './codec.ts';
 import { identityMetadata } from './grpc.ts';

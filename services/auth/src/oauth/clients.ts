@@ -1,11 +1,11 @@
 import type { JsonObject } from '@tollgate/kit/json';
+import { parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import type { AuditAction } from '../audit/actions.ts';
 import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import { describeChanges } from '../audit/changes.ts';
 import type { Transactions } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { hashClientSecret } from '../keys/client-tokens.ts';
-import { parseLimitOverride } from '../limits/limit-override.ts';
 import type { OrganizationStore } from '../organizations/store.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
 import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';

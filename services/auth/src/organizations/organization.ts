@@ -1,6 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
+import { parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import { errors } from '../errors.ts';
-import { parseLimitOverride } from '../limits/limit-override.ts';
 import { maxMetadataBytes } from '../users/metadata.ts';
 
 export interface Organization {

@@ -1,5 +1,5 @@
+import { attributeText } from '@tollgate/policies/decide/caller';
 import t from 'tap';
-import { attributeText } from '../../src/ext-authz/caller.ts';
 import { claimText, parseClaimPath, valueAt } from '../../src/ext-authz/claim-path.ts';
 import { parsePredicate } from '../../src/ext-authz/predicate.ts';
 import { callerIdentity } from '../helpers/caller.ts';

@@ -1,9 +1,9 @@
 import { create, type JsonObject, toBinary } from '@bufbuild/protobuf';
+import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import { MetadataSchema } from '@tollgate/proto/envoy/config/core/v3/base';
 import { CheckRequestSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import fc from 'fast-check';
 import t from 'tap';
-import type { CallerIdentity } from '../../src/ext-authz/caller.ts';
 import { readCheckRequest, writeAllowed } from '../../src/ext-authz/codec.ts';
 import type { AuthzAllowed } from '../../src/ext-authz/decision.ts';
 import { decisionMetadata, decodeCheckRequest, encodeCheckResponse } from '../../src/ext-authz/grpc.ts';

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { create, toBinary } from '@bufbuild/protobuf';
+import { type CallerIdentity, callerAttributeNames } from '@tollgate/policies/decide/caller';
 import {
   RateLimitResponse_Code,
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import t from 'tap';
-import { type CallerIdentity, callerAttributeNames } from '../../src/ext-authz/caller.ts';
 import { denialHeaders, forbidden, noToken, unavailable } from '../../src/ext-authz/denials.ts';
 import { decisionMetadata } from '../../src/ext-authz/grpc.ts';
 import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/identity-headers.ts';

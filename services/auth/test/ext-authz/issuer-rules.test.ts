@@ -1,5 +1,5 @@
+import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import t from 'tap';
-import type { CallerIdentity } from '../../src/ext-authz/caller.ts';
 import { trustIssuers } from '../../src/ext-authz/issuer-rules.ts';
 import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 

@@ -1,4 +1,5 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import type { LimitedRequest } from '@tollgate/policies/decide/descriptors';
 import {
   RateLimitResponse_Code as Code,
   RateLimitRequestSchema,
@@ -7,11 +8,7 @@ import {
 import t from 'tap';
 import { ClientAddresses } from '../../src/ext-authz/client-address.ts';
 import { addHeader } from '../../src/ext-authz/codec.ts';
-import {
-  type LimitedRequest,
-  readRateLimitResponse,
-  writeRateLimitRequest,
-} from '../../src/ext-authz/rate-limit.ts';
+import { readRateLimitResponse, writeRateLimitRequest } from '../../src/ext-authz/rate-limit.ts';
 import { joinResults, type RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
 import { limitAttributes, toLimit } from '../../src/ext-authz/route-rules.ts';
 import { callerIdentity } from '../helpers/caller.ts';

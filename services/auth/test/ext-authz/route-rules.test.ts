@@ -1,10 +1,10 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLogger } from '@tollgate/kit/logger';
+import { matchRequest } from '@tollgate/policies/decide/match-request';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
-import { matchRequest } from '../../src/ext-authz/match-request.ts';
 import {
   createDefaultRules,
   defaultRules,

@@ -1,4 +1,4 @@
-import { type CallerIdentity, noClaims } from '../../src/ext-authz/caller.ts';
+import { type CallerIdentity, noClaims } from '@tollgate/policies/decide/caller';
 
 /** A user of Tollgate with these attributes. */
 export function callerIdentity(own: Partial<CallerIdentity> = {}): CallerIdentity {

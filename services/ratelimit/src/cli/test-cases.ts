@@ -1,6 +1,7 @@
 import { parseDuration } from '@tollgate/kit/time';
 import { parseDescriptor } from '@tollgate/rules/descriptor-text';
-import { type DescriptorExplanation, explain } from '@tollgate/rules/explain';
+import type { DescriptorExplanation } from '@tollgate/rules/explain';
+import type { Entry } from '@tollgate/rules/match';
 import { type RuleSet, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import {
@@ -13,12 +14,7 @@ import {
   readUint32,
   readWord,
 } from '@tollgate/yaml/fields';
-import { type DecisionContext, decide } from '../decision/decide.ts';
-import { DecisionStats } from '../decision/stats.ts';
-import type { Descriptor } from '../decision/wire/request.ts';
-import { Code, type Decision } from '../decision/wire/response.ts';
-import { StatsRegistry } from '../metrics/registry.ts';
-import { MemoryStore } from '../stores/memory/memory-store.ts';
+import { type SimulatedLimit, SimulatedLimiter } from './simulated-limiter.ts';
 
 const codes = ['OK', 'OVER_LIMIT'] as const;
 type CodeName = (typeof codes)[number];
@@ -43,7 +39,7 @@ export interface TestCase {
   readonly name: string;
   readonly line: number;
   readonly domain: string;
-  readonly descriptors: readonly Descriptor[];
+  readonly descriptors: readonly { readonly entries: readonly Entry[] }[];
   readonly hitsAddend: number;
   /** How often it is sent; the last decision is compared. */
   readonly times: number;
@@ -106,7 +102,7 @@ function readCase(value: unknown, path: string, line: number): TestCase {
 }
 
 /** `key=value,key2=value2`, or a list of `key` and `value` for values with `,` or `=`. */
-function readDescriptor(value: unknown, path: string): Descriptor {
+function readDescriptor(value: unknown, path: string): { readonly entries: readonly Entry[] } {
   if (typeof value === 'string') {
     const parsed = parseDescriptor(value);
     if (!parsed.ok) throw new FieldProblem(path, parsed.problem);
@@ -166,55 +162,28 @@ export interface CaseResult {
 
 /** Sends the request of a case to the rules, with counters that start at 0. */
 export async function runTestCase(rules: RuleSet, test: TestCase): Promise<CaseResult> {
-  const { domain, hitsAddend, times, name, line } = test;
-  const context = createContext(rules);
-  // Hits go with each descriptor: 0 for a request means that it is not set.
-  const descriptors = test.descriptors.map((one) => ({ ...one, hitsAddend: BigInt(hitsAddend) }));
-  const request = { domain, descriptors, hitsAddend };
-  let decision = await decide(context, request, { header: () => undefined });
-  for (let i = 1; i < times; i += 1) decision = await decide(context, request, { header: () => undefined });
-  const code = toName(decision.overallCode);
-  const explained = explain(rules, request).descriptors;
-  const limits = explained.map((one, i) => toLimit(one, decision.statuses[i]));
+  const { domain, descriptors, hitsAddend: hits, times, name, line } = test;
+  const limiter = new SimulatedLimiter(rules, () => nowMs);
+  const request = { domain, descriptors, hits };
+  let decision = await limiter.decide(request);
+  for (let i = 1; i < times; i += 1) decision = await limiter.decide(request);
+  const code = toCode(!decision.allowed);
+  const limits = decision.limits.map(toLimit);
   const differences = [
     ...(test.code === undefined || test.code === code ? [] : [`code: expected ${test.code}, got ${code}`]),
-    ...test.limits.flatMap((expected, i) => compare(expected, limits[i] ?? {}, explained[i], i)),
+    ...test.limits.flatMap((expected, i) => compare(expected, limits[i] ?? {}, decision.limits[i], i)),
   ];
   return { name, line, ok: differences.length === 0, differences, code, limits };
 }
 
 /** A fixed time: at the start of the windows of up to a day, so that a case stays within them. */
-const nowSeconds = 1_767_225_600;
+const nowMs = 1_767_225_600_000;
 
-function createContext(rules: RuleSet): DecisionContext {
-  return {
-    rules: () => rules,
-    store: new MemoryStore({ nowMs: () => nowSeconds * 1000, maxCounters: 100_000 }),
-    stopIncrementWhenOverLimit: false,
-    stats: new DecisionStats(new StatsRegistry()),
-    nowSeconds: () => nowSeconds,
-    random: () => 0,
-    options: {
-      cacheKeyPrefix: '',
-      cacheKeyEscape: false,
-      nearLimitRatio: 0.8,
-      expirationJitterMaxSeconds: 0,
-      shadowMode: false,
-      quotaMode: false,
-      standardHeaders: false,
-      responseDynamicMetadata: false,
-    },
-  };
+function toCode(isExceeded: boolean): CodeName {
+  return isExceeded ? 'OVER_LIMIT' : 'OK';
 }
 
-function toName(code: Code): CodeName {
-  return code === Code.OVER_LIMIT ? 'OVER_LIMIT' : 'OK';
-}
-
-function toLimit(
-  { outcome, rule }: DescriptorExplanation,
-  status: Decision['statuses'][number] | undefined,
-): Fields {
+function toLimit({ outcome, rule, remaining, exceeded }: SimulatedLimit): Fields {
   if (outcome !== 'limited') return { outcome: outcome === 'no_limit' ? 'none' : outcome };
   return {
     outcome,
@@ -223,8 +192,8 @@ function toLimit(
     period: rule?.periodSeconds === undefined ? undefined : formatPeriod(rule.periodSeconds),
     time_zone: rule?.timeZone,
     requests_per_unit: rule?.requestsPerUnit,
-    remaining: status?.limitRemaining,
-    code: toName(status?.code ?? Code.OK),
+    remaining,
+    code: toCode(exceeded),
   };
 }
 

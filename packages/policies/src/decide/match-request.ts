@@ -1,8 +1,7 @@
-import type { CompiledPolicy, PolicyRule } from '@tollgate/policies/compile/compile';
-import type { PolicySearch, PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
-import { type PathSegments, parseRequestPath, readLiterally } from '@tollgate/policies/match/request-path';
-import type { RouteHit } from '@tollgate/policies/match/route';
-import type { RouteRules } from './route-rules.ts';
+import type { CompiledPolicy, PolicyRule } from '../compile/compile.ts';
+import type { PolicySearch, PolicyTable, RoutedRequest } from '../compile/policy-table.ts';
+import { type PathSegments, parseRequestPath, readLiterally } from '../match/request-path.ts';
+import type { RouteHit } from '../match/route.ts';
 
 /** A policy of a request, and the rule in it. */
 export interface MatchedPolicy {
@@ -26,9 +25,9 @@ export interface FailedMatch {
   readonly reason: string;
 }
 
-/** Finds the policies of a request, else the rules of the file, and the rule in each. */
+/** Finds the policies of a request, else the fallback, and the rule in each. */
 export function matchRequest(
-  { policy: fallback }: Pick<RouteRules, 'policy'>,
+  { policy: fallback }: { readonly policy: CompiledPolicy },
   request: RoutedRequest,
   table?: PolicyTable,
 ): RequestMatch {

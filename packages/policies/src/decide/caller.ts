@@ -1,5 +1,5 @@
-import type { LimitOverride } from '../limits/limit-override.ts';
-import type { AssuranceLevel } from '../sessions/store.ts';
+import type { AuthenticatedAccess } from '../compile/access.ts';
+import type { LimitOverride } from './limit-override.ts';
 
 /** The caller of a request, as upstreams and rate limits see it. */
 export interface CallerIdentity {
@@ -21,7 +21,7 @@ export interface CallerIdentity {
   readonly scope: string | undefined;
   /** The claim `aud`, which routes may require. */
   readonly audiences: readonly string[];
-  readonly aal: AssuranceLevel;
+  readonly aal: AuthenticatedAccess['assurance'];
   readonly isAnonymous: boolean;
   /** Name of the issuer of the token. Undefined for an API key. */
   readonly issuer: string | undefined;
