@@ -1600,6 +1600,7 @@ export interface components {
             }[];
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
+            built_in?: boolean;
             /** @enum {unknown} */
             registration_type: "dynamic" | "manual";
             /** Format: date-time */
@@ -1658,6 +1659,7 @@ export interface components {
             }[];
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
+            built_in?: boolean;
             /** @enum {unknown} */
             registration_type: "dynamic" | "manual";
             /** Format: date-time */
@@ -1721,6 +1723,7 @@ export interface components {
                 }[];
                 /** @enum {unknown} */
                 access_token_typ?: "at+jwt";
+                built_in?: boolean;
                 /** @enum {unknown} */
                 registration_type: "dynamic" | "manual";
                 /** Format: date-time */

@@ -8,6 +8,7 @@ import { connect, disconnect } from '../db/connection.ts';
 import { IndexBuilder } from '../db/index-builder.ts';
 import { migrate } from '../db/migrate.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
+import { applyFirstPartyClients } from '../oauth/first-party.ts';
 import { startTelemetry } from '../telemetry.ts';
 import { EventDeliveries } from '../webhooks/deliveries.ts';
 import { CleanupTimer } from './cleanup.ts';
@@ -75,7 +76,13 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     },
     { name: 'database connections', stop: () => disconnect(sql) },
     settings.oauthServerEnabled
-      ? { name: 'tables of the OAuth server', start: () => context.store.oauthClients.requireTables() }
+      ? {
+          name: 'clients of the OAuth server',
+          start: async () => {
+            await context.store.oauthClients.requireTables();
+            await applyFirstPartyClients(context);
+          },
+        }
       : undefined,
     new IndexBuilder({ ...settings, store: context.store, logger }),
     settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,

@@ -1,4 +1,4 @@
-import { bool, text } from '@tollgate/kit/settings';
+import { bool, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { hostList, lifetime, svc, textOrDefault } from './builders.ts';
 import { scopeList } from './oauth-scopes.ts';
 
@@ -28,6 +28,18 @@ export const oauthServerSettings = {
     group,
     default: [],
     doc: 'Hosts of client ID metadata documents. Unset: any host. Clients of other hosts get no tokens, also if they are known.',
+  }),
+  oauthServerConsoleUrl: text({
+    ...svc('OAUTH_SERVER_CONSOLE_URL'),
+    group,
+    default: '',
+    doc: 'External URL of the web console, such as `https://console.example.com`. The built-in client of the console returns there after a sign-in, and may have all admin scopes. Unset: there is no such client.',
+  }),
+  oauthServerCliEnabled: bool({
+    ...svc('OAUTH_SERVER_CLI_ENABLED'),
+    group,
+    default: false,
+    doc: 'Administrators sign in with `tollgate login`: there is a built-in client of the command line, which may have all admin scopes. It has no redirect URI and no secret, so anyone can send an administrator a code to enter.',
   }),
   oauthServerAuthorizationPath: text({
     ...svc('OAUTH_SERVER_AUTHORIZATION_PATH'),
@@ -86,3 +98,37 @@ export const oauthServerSettings = {
     doc: 'Hosts of a `jwks_uri` or metadata document of clients that may have a private address, and be reached without TLS. Other ones must have public addresses.',
   }),
 };
+
+type Check = SettingsCheck<typeof oauthServerSettings & { readonly pagesEnabled: Setting<boolean> }>;
+
+/** A redirect URI is compared to the letter, and a code must not be sent without TLS. */
+const consoleUrl: Check = (s, { problem }) =>
+  s.oauthServerConsoleUrl === '' || isPageUrl(s.oauthServerConsoleUrl)
+    ? undefined
+    : problem(
+        'oauthServerConsoleUrl',
+        'a URL with https, or with http for a loopback host, without user, query and fragment',
+      );
+
+const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
+
+function isPageUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:\/\/[!-~]{1,1024}$/i.test(text) || /[,?#@]/.test(text)) return false;
+  return url.protocol === 'https:' || loopbackHosts.includes(url.hostname);
+}
+
+const clientsNeedServer: Check = (s, { problem, variableName }) => {
+  const needed = (['oauthServerConsoleUrl', 'oauthServerCliEnabled'] as const).find((name) => s[name]);
+  return needed !== undefined && !s.oauthServerEnabled
+    ? problem('oauthServerEnabled', `true, because ${variableName(needed)} is set`)
+    : undefined;
+};
+
+/** Codes of devices are entered on a hosted page. */
+const cliNeedsPages: Check = (s, { problem, variableName }) =>
+  s.oauthServerCliEnabled && !s.pagesEnabled
+    ? problem('pagesEnabled', `true, because ${variableName('oauthServerCliEnabled')} is true`)
+    : undefined;
+
+export const oauthServerChecks: readonly Check[] = [consoleUrl, clientsNeedServer, cliNeedsPages];

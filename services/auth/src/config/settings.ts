@@ -25,7 +25,7 @@ import { eventSettings, hookChecks, hookSettings } from './hooks.ts';
 import { type LocalizedSettings, languageSettings, localizedSettings } from './languages.ts';
 import { type MailCheck, mailChecks, mailSettings, mailTextSettings } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
-import { oauthServerSettings } from './oauth-server.ts';
+import { oauthServerChecks, oauthServerSettings } from './oauth-server.ts';
 import { organizationChecks, organizationSettings } from './organizations.ts';
 import { pageChecks, pageSettings } from './pages.ts';
 import { policyChecks, policySettings } from './policies.ts';
@@ -217,6 +217,7 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       ...extAuthzChecks,
       ...policyChecks,
       ...apiKeyChecks,
+      ...oauthServerChecks,
       ...organizationChecks,
       ...encryptionChecks,
       ...hookChecks,

@@ -103,6 +103,7 @@ const oauthClient = {
   backchannel_logout_session_required: maybe(flag),
   workload_identities: maybe(Type.Array(Type.Object({ issuer: text, subject: text }))),
   access_token_typ: maybe(Type.Enum(['at+jwt'])),
+  built_in: maybe(flag),
   registration_type: Type.Enum(['dynamic', 'manual']),
   created_at: time,
   updated_at: time,

@@ -145,6 +145,9 @@ const touchDocument = statement({})`
 const touchSettings = fragment`insert into oauth_client_settings (client_id, updated_at) select id, ${p.at} from changed
   on conflict (client_id) do update set updated_at = excluded.updated_at`;
 
+const restore = statement({})`
+  update oauth_clients set deleted_at = null where id = ${p.id} and deleted_at is not null`;
+
 const replaceSecret = statement({})`
   with changed as (
     update oauth_clients set client_secret_hash = ${p.secretHash}, updated_at = ${p.at}
@@ -205,6 +208,11 @@ export class OAuthClientStore {
   /** Sets the time until which the stored document of a client is used. */
   async touchDocument(id: string, expiresAt: Date | null): Promise<void> {
     await touchDocument.run(this.#sql, { id, expiresAt });
+  }
+
+  /** Undoes a deletion. */
+  async restore(id: string): Promise<void> {
+    await restore.run(this.#sql, { id });
   }
 
   /** Returns false if there is no such confidential client. */

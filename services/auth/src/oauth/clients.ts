@@ -1,3 +1,4 @@
+import { isFirstPartyClient } from '@tollgate/admin-clients/first-party';
 import type { JsonObject } from '@tollgate/kit/json';
 import { parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import type { AuditAction } from '../audit/actions.ts';
@@ -74,6 +75,7 @@ export async function updateClient(
     value === undefined ? [] : [name],
   );
   if (changed.length === 0) throw errors.validation_failed({ message: 'No fields provided for update' });
+  checkNotBuiltIn(id);
   const before = await getClient(context, id);
   if (changed.some((name) => name === 'client_type' || name === 'token_endpoint_auth_method'))
     throw errors.validation_failed({
@@ -98,6 +100,7 @@ export async function deleteClient(
   id: string,
   request: AdminRequest,
 ): Promise<OAuthClient> {
+  checkNotBuiltIn(id);
   const client = await getClient(context, id);
   const change = {
     at: new Date(request.metadata.nowMs),
@@ -112,7 +115,7 @@ export async function deleteClient(
 }
 
 /** Changes a client, and ends its sessions if `ends`. Returns what `change` does. */
-function changeAccess(
+export function changeAccess(
   { store }: OAuthContext,
   id: string,
   {
@@ -168,6 +171,20 @@ function hasLostAdminScope(before: OAuthClient, after: OAuthClient): boolean {
 function checkAdminScopes(request: AdminRequest, clients: readonly Pick<OAuthClient, 'scopes'>[]): void {
   const scopes = clients.flatMap((client) => client.scopes);
   checkScopes(request, [...toAdminScopes(scopes.join(' '))]);
+}
+
+/**
+ * The settings say what a client of Tollgate's own programs is. Its redirect URI gets tokens of
+ * administrators.
+ *
+ * @throws AppError `validation_failed`
+ */
+function checkNotBuiltIn(id: string): void {
+  if (!isFirstPartyClient(id)) return;
+  throw errors.validation_failed({
+    message:
+      'This client is built in, and cannot be changed: SVC_OAUTH_SERVER_CONSOLE_URL and SVC_OAUTH_SERVER_CLI_ENABLED say whether it exists',
+  });
 }
 
 /** Checks that need other parts. @throws AppError `validation_failed` */
@@ -243,6 +260,7 @@ export function toClientJson(client: OAuthClient, secret?: string): JsonObject {
     disabled: client.disabled,
     document_url: client.document_url,
     ...client.metadata,
+    built_in: isFirstPartyClient(client.id),
   };
   const isSet = ([, value]: readonly [string, unknown]): boolean =>
     value !== null && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0);
