@@ -2,7 +2,6 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { isUuid } from '@tollgate/kit/text';
-import { inTime } from '@tollgate/kit/time';
 import { type CallerIdentity, ownIssuer } from '@tollgate/policies/decide/caller';
 import { type LimitOverride, parseLimitOverride } from '@tollgate/policies/decide/limit-override';
 import { readAccessCookie } from '../browser-sessions/cookies.ts';
@@ -33,6 +32,7 @@ import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from 
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
 import { type Credentials, type KeyContext, KeyIdentifier } from './key-identifier.ts';
+import { readInTime } from './read-in-time.ts';
 import { claimedValues, findStateProblem } from './token-state.ts';
 
 /** The caller, or the response of a route that requires one. */
@@ -116,8 +116,6 @@ type ParsedToken =
 const maxLoggedUsers = 10_000;
 /** Interval between log lines about the same outage. */
 const logIntervalMs = 10_000;
-/** Share of the proxy's timeout that is spent on the database; the rest is for the response. */
-const timeoutShare = 0.8;
 
 /** Identifies the caller of a request by its token or API key. */
 export class CallerIdentifier {
@@ -262,10 +260,7 @@ export class CallerIdentifier {
     timeoutMs: number,
   ): Promise<Caller> {
     try {
-      const state = Number.isFinite(timeoutMs)
-        ? inTime(reading, timeoutMs * timeoutShare, () => timedOut(timeoutMs))
-        : reading;
-      return await check(await state);
+      return await check(await readInTime(reading, timeoutMs));
     } catch (error) {
       return this.#unavailable(error);
     }
@@ -380,11 +375,6 @@ function toForeignCaller(result: TokenVerification<KnownCaller>): Caller {
   return 'unavailable' in result
     ? { ok: false, denial: unavailable('issuer_unavailable') }
     : badJwt(result.reason);
-}
-
-function timedOut(timeoutMs: number): Error {
-  const detail = `the database did not respond within the proxy's timeout of ${timeoutMs} ms`;
-  return errors.authorization_unavailable({ detail });
 }
 
 function badJwt(reason: string): { readonly ok: false; readonly denial: AuthzDenied } {

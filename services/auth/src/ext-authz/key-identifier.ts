@@ -1,10 +1,8 @@
 import type { JsonObject } from '@tollgate/kit/json';
-import { inTime } from '@tollgate/kit/time';
 import type { LimitOverride } from '@tollgate/policies/decide/limit-override';
 import type { ApiKeyCache, ApiKeyState } from '../api-keys/key-cache.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Usage, usePrecisionMs } from '../db/usage.ts';
-import { errors } from '../errors.ts';
 import { WrongKeys } from '../limits/wrong-keys.ts';
 import type { ClaimMapping } from './claim-mapping.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
@@ -23,6 +21,7 @@ import {
   readKeyHeaders,
 } from './key-caller.ts';
 import type { KeyMetrics } from './observability.ts';
+import { readInTime } from './read-in-time.ts';
 
 /** The parts of a request that identify its caller. */
 export type Credentials = Pick<
@@ -66,9 +65,6 @@ interface CreatedCaller {
   /** When its next use is recorded. */
   nextUseMs: number;
 }
-
-/** Share of the proxy's timeout that is spent on the database; the rest is for the response. */
-const timeoutShare = 0.8;
 
 /** Identifies callers by API keys. */
 export class KeyIdentifier {
@@ -145,12 +141,8 @@ export class KeyIdentifier {
   }
 
   async #read(sent: SentKey, request: Credentials, check: Check): Promise<Caller> {
-    const { timeoutMs } = check;
     try {
-      const reading = this.#context.cache.find(sent.key);
-      const state = await (Number.isFinite(timeoutMs)
-        ? inTime(reading, timeoutMs * timeoutShare, () => timedOut(timeoutMs))
-        : reading);
+      const state = await readInTime(this.#context.cache.find(sent.key), check.timeoutMs);
       if (state === undefined) return this.#denyWrong(sent, request);
       return this.#checkState(state, sent, { ...check, request });
     } catch (error) {
@@ -200,11 +192,6 @@ export class KeyIdentifier {
 
 function deny(denial: AuthzDenied, credentials: readonly string[]): Caller {
   return { ok: false, denial, credentials };
-}
-
-function timedOut(timeoutMs: number): Error {
-  const detail = `the database did not respond within the proxy's timeout of ${timeoutMs} ms`;
-  return errors.authorization_unavailable({ detail });
 }
 
 /** Adds the headers that may have an API key to those whose values are read. */

@@ -1,14 +1,13 @@
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
-import { inTime } from '@tollgate/kit/time';
 import { isSecure } from '../browser-sessions/cookies.ts';
 import type { Settings } from '../config/settings.ts';
 import type { DpopProofs } from '../dpop/proofs.ts';
-import { errors } from '../errors.ts';
 import { parseBearer } from './credentials.ts';
 import type { AuthzRequest } from './decision.ts';
 import { invalidProof, unavailable, wrongScheme } from './denials.ts';
 import type { Caller } from './identity.ts';
 import type { KnownCaller } from './identity-headers.ts';
+import { readInTime } from './read-in-time.ts';
 
 /** Reads the header `DPoP`, with the values of several joined by commas. */
 export type ReadProof = () => string | undefined;
@@ -24,9 +23,6 @@ interface ProofCheck {
   readonly readProof: ReadProof;
   readonly timeoutMs: number;
 }
-
-/** Share of the proxy's timeout that is spent on the database; the rest is for the response. */
-const timeoutShare = 0.8;
 
 const dpopScheme = /^dpop(?: |$)/i;
 
@@ -69,18 +65,11 @@ export class ProofChecker {
     };
     try {
       const checking = this.#context.proofs.check(readProof(), expected);
-      const result = await (Number.isFinite(timeoutMs)
-        ? inTime(checking, timeoutMs * timeoutShare, () => timedOut(timeoutMs))
-        : checking);
+      const result = await readInTime(checking, timeoutMs);
       return result.ok ? caller : caller.refuse(invalidProof(result));
     } catch (error) {
       this.#failures.log(error);
       return caller.refuse(unavailable());
     }
   }
-}
-
-function timedOut(timeoutMs: number): Error {
-  const detail = `the database did not respond within the proxy's timeout of ${timeoutMs} ms`;
-  return errors.authorization_unavailable({ detail });
 }

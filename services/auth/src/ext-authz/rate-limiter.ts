@@ -20,6 +20,7 @@ import {
   writePeekRequest,
   writeRateLimitRequest,
 } from './rate-limit.ts';
+import { timeoutShare } from './read-in-time.ts';
 
 /** @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 const callPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -85,9 +86,6 @@ function readNumber({ headers }: RateLimitAnswer, name: string, fallback: number
 }
 
 const trustedProxiesSetting = serverSettings.trustedProxies.env;
-
-/** Share of the proxy's timeout that is left for the call; the rest is for the response. */
-const timeoutShare = 0.8;
 
 /** Asks the rate limit service about requests that are allowed. */
 export class RateLimiter {
