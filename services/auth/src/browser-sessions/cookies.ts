@@ -1,50 +1,24 @@
 import { hash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
+import { cookieName, formatCookie, cookieNamespace } from '../http/cookies.ts';
 import type { Randomness } from '../keys/secrets.ts';
 import { isSignature, sign } from './key.ts';
 
 type CookieSettings = Pick<Settings, 'apiExternalUrl' | 'jwtSecret' | 'extAuthzCookieDomain'>;
 
-/** Cookies of an application's host, by what they are for. */
-type CookieKind = 'access' | 'sign-in';
-
 /** All cookies of this server on hosts of applications. A comma may join repeated headers. */
 const ownCookies = /(?:^|[;,])\s*(?:__Host-|__Secure-)?tollgate-(?:access|sign-in)=[^;,]*/g;
-const ownName = 'tollgate-';
 
 const secretBytes = 32;
 const secretForm = /^[\w-]{43}$/;
 const accessForm = /^([\w-]{43})\.([\w-]{43})$/;
 
-export function isSecure({ apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): boolean {
-  return apiExternalUrl.startsWith('https:');
-}
-
-/** The prefix `__Host-` binds a cookie to its host: others of the domain cannot set it. */
-function cookieName(kind: CookieKind, settings: CookieSettings): string {
-  return `${isSecure(settings) ? '__Host-' : ''}${ownName}${kind}`;
-}
-
 /** A cookie of all hosts of a domain, which any of them can set. */
-const domainCookie = `__Secure-${ownName}access`;
-
-interface CookieOptions {
-  readonly settings: Pick<Settings, 'apiExternalUrl'>;
-  readonly maxAgeSeconds?: number;
-  readonly domain?: string | undefined;
-}
-
-/** A value of `Set-Cookie`. */
-function setCookie(name: string, value: string, { settings, maxAgeSeconds, domain }: CookieOptions): string {
-  const age = maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`;
-  const secure = isSecure(settings) ? '; Secure' : '';
-  const scope = domain === undefined ? '' : `; Domain=${domain}`;
-  return `${name}=${value}${age}; Path=/; HttpOnly; SameSite=Lax${secure}${scope}`;
-}
+const domainCookie = `__Secure-${cookieNamespace}access`;
 
 /** Reads a cookie. A comma is a part of a value, in which other sites could hide a cookie. */
 function readCookie(header: string, name: string): string | undefined {
-  if (!header.includes(ownName)) return undefined;
+  if (!header.includes(cookieNamespace)) return undefined;
   const start = `${name}=`;
   const pair = header.split(';').find((part) => part.trimStart().startsWith(start));
   return pair?.trim().slice(start.length);
@@ -66,7 +40,7 @@ export function isCookieOf(scope: string, host: string): boolean {
 
 /** A `Cookie` header without the cookies of this server. Undefined if it has none of them. */
 export function withoutOwnCookies(header: string): string | undefined {
-  if (!header.includes(ownName)) return undefined;
+  if (!header.includes(cookieNamespace)) return undefined;
   const others = header.replaceAll(ownCookies, '');
   return others === header ? undefined : others.replace(/^[;,\s]+/, '');
 }
@@ -85,7 +59,7 @@ export function createAccessCookie(random: Randomness, host: string, settings: C
   return {
     digest: digestOf(value),
     scope: domain === undefined ? host : `.${domain}`,
-    header: setCookie(name, value, { settings, domain }),
+    header: formatCookie(name, value, { settings, domain }),
   };
 }
 
@@ -93,7 +67,7 @@ export function createAccessCookie(random: Randomness, host: string, settings: C
 export function removeAccessCookie(host: string, settings: CookieSettings): string {
   const domain = sharedDomain(host, settings);
   const name = domain === undefined ? cookieName('access', settings) : domainCookie;
-  return setCookie(name, '', { settings, domain, maxAgeSeconds: 0 });
+  return formatCookie(name, '', { settings, domain, maxAgeSeconds: 0 });
 }
 
 /** The cookie that identifies a user; undefined without one that this server has written. */
@@ -115,7 +89,7 @@ export function createSignInSecret(random: Randomness): string {
 }
 
 export function setSignInCookie(secret: string, lifeMs: number, settings: CookieSettings): string {
-  return setCookie(cookieName('sign-in', settings), secret, { settings, maxAgeSeconds: lifeMs / 1000 });
+  return formatCookie(cookieName('sign-in', settings), secret, { settings, maxAgeSeconds: lifeMs / 1000 });
 }
 
 /** The form in which secrets of browsers, codes and cookies are stored and compared. */

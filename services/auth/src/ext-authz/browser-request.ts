@@ -1,5 +1,5 @@
-import { isSecure } from '../browser-sessions/cookies.ts';
 import type { Settings } from '../config/settings.ts';
+import { isSecure } from '../http/cookies.ts';
 import type { AuthzRequest } from './decision.ts';
 
 /** The parts of a request that say how a browser sends it. */

@@ -1,7 +1,7 @@
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
-import { isSecure } from '../browser-sessions/cookies.ts';
 import type { Settings } from '../config/settings.ts';
 import type { DpopProofs } from '../dpop/proofs.ts';
+import { isSecure } from '../http/cookies.ts';
 import { parseBearer } from './credentials.ts';
 import type { AuthzRequest } from './decision.ts';
 import { invalidProof, unavailable, wrongScheme } from './denials.ts';

@@ -7,7 +7,12 @@ interface CookieOptions {
   readonly sameSite?: 'Lax' | 'None';
   /** When absent, the cookie lasts until the browser closes. */
   readonly maxAgeSeconds?: number;
+  /** Default: only the host. */
+  readonly domain?: string | undefined;
 }
+
+/** The names of all cookies of this server have it, after the prefix. */
+export const cookieNamespace = 'tollgate-';
 
 /**
  * The name with the prefix `__Host-`, which other hosts of the domain cannot set. Browsers accept
@@ -15,22 +20,33 @@ interface CookieOptions {
  *
  * @see https://httpwg.org/http-extensions/draft-ietf-httpbis-rfc6265bis.html#name-the-__host-prefix
  */
-function cookieName(name: string, settings: Pick<Settings, 'apiExternalUrl'>): string {
-  return `${isSecure(settings) ? '__Host-' : ''}tollgate-${name}`;
+export function cookieName(name: string, settings: Pick<Settings, 'apiExternalUrl'>): string {
+  return `${isSecure(settings) ? '__Host-' : ''}${cookieNamespace}${name}`;
 }
 
 /** Sets a cookie that scripts cannot read. */
 export function setCookie(
   reply: FastifyReply,
   [name, value]: readonly [name: string, value: string],
-  { settings, sameSite = 'Lax', maxAgeSeconds }: CookieOptions,
+  options: CookieOptions,
 ): void {
+  reply.header('set-cookie', formatCookie(cookieName(name, options.settings), value, options));
+}
+
+/**
+ * The value of `Set-Cookie` for a cookie that scripts cannot read.
+ *
+ * @param fullName with its prefix
+ */
+export function formatCookie(
+  fullName: string,
+  value: string,
+  { settings, sameSite = 'Lax', maxAgeSeconds, domain }: CookieOptions,
+): string {
   const maxAge = maxAgeSeconds === undefined ? '' : `; Max-Age=${maxAgeSeconds}`;
   const site = isSecure(settings) ? `${sameSite}; Secure` : 'Lax';
-  reply.header(
-    'set-cookie',
-    `${cookieName(name, settings)}=${value}${maxAge}; Path=/; HttpOnly; SameSite=${site}`,
-  );
+  const scope = domain === undefined ? '' : `; Domain=${domain}`;
+  return `${fullName}=${value}${maxAge}; Path=/; HttpOnly; SameSite=${site}${scope}`;
 }
 
 /** The first cookie with the name and form; undefined without one. */
@@ -46,6 +62,6 @@ export function readCookie(
   return undefined;
 }
 
-function isSecure({ apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): boolean {
+export function isSecure({ apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): boolean {
   return apiExternalUrl.startsWith('https:');
 }
