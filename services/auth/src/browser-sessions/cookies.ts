@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
-import { cookieName, formatCookie, cookieNamespace } from '../http/cookies.ts';
-import type { Randomness } from '../keys/secrets.ts';
-import { isSignature, sign } from './key.ts';
+import { cookieName, cookieNamespace, formatCookie } from '../http/cookies.ts';
+import { isEqualSecret, type Randomness } from '../keys/secrets.ts';
+import { sign } from './key.ts';
 
 type CookieSettings = Pick<Settings, 'apiExternalUrl' | 'jwtSecret' | 'extAuthzCookieDomain'>;
 
@@ -75,7 +75,7 @@ export function readAccessCookie(header: string, settings: CookieSettings): stri
   const own = readCookie(header, cookieName('access', settings));
   const value = own ?? (settings.extAuthzCookieDomain === '' ? undefined : readCookie(header, domainCookie));
   const [, secret = '', signature = ''] = accessForm.exec(value ?? '') ?? [];
-  return secret !== '' && isSignature(signature, sign('access', secret, settings)) ? value : undefined;
+  return secret !== '' && isEqualSecret(signature, sign('access', secret, settings)) ? value : undefined;
 }
 
 /** The secret of a browser that signs in. Tabs share it. */

@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.ts';
-import { isSignature, sign } from './key.ts';
+import { isEqualSecret } from '../keys/secrets.ts';
+import { sign } from './key.ts';
 
 /** Where a browser goes after the sign-in. */
 export interface ReturnAddress {
@@ -34,7 +35,7 @@ export function openReturnAddress(
   { settings, nowMs }: { readonly settings: SealSettings; readonly nowMs: number },
 ): OpenedAddress | undefined {
   const [payload = '', signature = '', ...others] = sealed.split('.');
-  if (others.length > 0 || !isSignature(signature, sign('return address', payload, settings)))
+  if (others.length > 0 || !isEqualSecret(signature, sign('return address', payload, settings)))
     return undefined;
   // The signature says that it has this form.
   const [url, binding, expiresAtMs] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [

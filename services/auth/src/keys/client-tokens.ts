@@ -1,5 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { JwtClaims } from './jwt.ts';
+import { isEqualSecret } from './secrets.ts';
 
 /** The credentials of a client. */
 export interface ClientCredentials {
@@ -49,7 +50,5 @@ export function hashClientSecret(secret: string): string {
 
 /** Compares in constant time. */
 export function isClientSecret(secret: string, hash: string): boolean {
-  const given = Buffer.from(hashClientSecret(secret));
-  const stored = Buffer.from(hash);
-  return given.length === stored.length && timingSafeEqual(given, stored);
+  return isEqualSecret(hashClientSecret(secret), hash);
 }

@@ -7,6 +7,7 @@ import {
   randomBytes,
   randomInt,
   randomUUID,
+  timingSafeEqual,
 } from 'node:crypto';
 
 /** Settings of the cipher. */
@@ -146,6 +147,12 @@ export const systemRandomness: Randomness = {
   bytes: randomBytes,
   otp: (digits) => Array.from({ length: digits }, () => randomInt(10)).join(''),
 };
+
+/** Compares in constant time. */
+export function isEqualSecret(presented: string, expected: string): boolean {
+  const [bytes, wanted] = [Buffer.from(presented), Buffer.from(expected)];
+  return bytes.length === wanted.length && timingSafeEqual(bytes, wanted);
+}
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 

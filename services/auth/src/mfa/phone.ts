@@ -1,7 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { userLanguages } from '../i18n/languages.ts';
+import { isEqualSecret } from '../keys/secrets.ts';
 import {
   checkGatewayCode,
   getTestCode,
@@ -93,11 +93,6 @@ async function isValid(
   // Anything else must not match: a hash in the database must not be valid as a code.
   if (!plainCode.test(code)) return false;
   return [code, ...oneTimeTokenHashes(phone, code, context.settings)]
-    .map((form) => isEqual(form, otpCode))
+    .map((form) => isEqualSecret(form, otpCode))
     .includes(true);
-}
-
-function isEqual(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -5,6 +5,7 @@ import { exchangeCode } from '../flows/pkce.ts';
 import type { OAuth1Provider } from '../identity-providers/oauth1.ts';
 import type { Provider } from '../identity-providers/provider.ts';
 import { providers } from '../identity-providers/registry.ts';
+import { isEqualSecret } from '../keys/secrets.ts';
 import { requiredFreshness } from '../oauth/prompts.ts';
 import { openBrowserSecret } from '../providers/flow.ts';
 import { checkMayLink } from '../providers/identities.ts';
@@ -13,7 +14,7 @@ import { startSignIn } from '../providers/sign-in.ts';
 import { completeSignIn } from './completion.ts';
 import { confirmFirst } from './confirm.ts';
 import type { PageDefinition } from './page.ts';
-import { isEqual, type Visit } from './visit.ts';
+import type { Visit } from './visit.ts';
 
 const builtIn: Readonly<Record<string, Provider | OAuth1Provider>> = providers;
 
@@ -64,7 +65,7 @@ async function startAtProvider(visit: Visit): Promise<FastifyReply> {
     const confirmation = confirmFirst(visit, 'security');
     if (confirmation !== undefined) return confirmation;
     checkMayLink(context, owner);
-    if (!isEqual(query.link ?? '', linkToken(visit))) throw errors.form_rejected();
+    if (!isEqualSecret(query.link ?? '', linkToken(visit))) throw errors.form_rejected();
   }
   const { settings } = context;
   const browserSecret = openBrowserSecret(request, reply, { settings, isFormPost: connection.isFormPost });

@@ -1,6 +1,7 @@
 import { readCookie, setCookie } from '../http/cookies.ts';
+import { isEqualSecret } from '../keys/secrets.ts';
 import { toObject } from '../outbound/post-form.ts';
-import { isEqual, type Visit } from './visit.ts';
+import type { Visit } from './visit.ts';
 
 /** Never passwords and codes. */
 const keptFields = ['email', 'friendly_name', 'identifier', 'phone'] as const;
@@ -38,7 +39,7 @@ export function takeTyped(visit: Visit): TypedFields {
   if (cookie === undefined) return {};
   setCookie(visit.reply, [typedCookie.name, ''], { settings, maxAgeSeconds: 0 });
   const [payload = '', signature = ''] = cookie.split('.');
-  if (!isEqual(signature, sign(visit, payload))) return {};
+  if (!isEqualSecret(signature, sign(visit, payload))) return {};
   const fields = toObject(JSON.parse(Buffer.from(payload, 'base64url').toString()));
   return Object.fromEntries(
     keptFields.flatMap((name) => (typeof fields[name] === 'string' ? [[name, fields[name]]] : [])),

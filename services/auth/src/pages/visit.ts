@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
@@ -8,6 +8,7 @@ import { readCookie, setCookie } from '../http/cookies.ts';
 import { pagePath, pageUrl } from '../http/page-url.ts';
 import { allowedTarget } from '../http/redirects.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
+import { isEqualSecret } from '../keys/secrets.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import { resumeSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
@@ -165,7 +166,7 @@ export class Visit {
    */
   checkForm(): void {
     const { [formTokenField]: presented = '' } = this.#form;
-    if (isSameOrigin(this.request, this.context.settings) && isEqual(presented, this.formToken)) return;
+    if (isSameOrigin(this.request, this.context.settings) && isEqualSecret(presented, this.formToken)) return;
     this.#form = {};
     throw errors.form_rejected();
   }
@@ -267,11 +268,4 @@ function isSameOrigin({ headers }: FastifyRequest, { apiExternalUrl }: Settings)
   const { 'sec-fetch-site': site, origin } = headers;
   if (site !== undefined) return site === 'same-origin';
   return origin === undefined || origin === new URL(apiExternalUrl).origin;
-}
-
-/** Compares in constant time. */
-export function isEqual(presented: string, expected: string): boolean {
-  const bytes = Buffer.from(presented);
-  const wanted = Buffer.from(expected);
-  return bytes.length === wanted.length && timingSafeEqual(bytes, wanted);
 }

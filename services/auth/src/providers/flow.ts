@@ -1,8 +1,8 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { readCookie, setCookie } from '../http/cookies.ts';
-import type { Randomness } from '../keys/secrets.ts';
+import { isEqualSecret, type Randomness } from '../keys/secrets.ts';
 
 /** Time from `/authorize` to `/callback`. */
 export const signInLifeMs = 600_000;
@@ -73,7 +73,7 @@ export function openSignIn(
   const secrets = deriveSecrets(state, browserSecret);
   if (!dbSharedWithGotrue) return secrets;
   const random = Buffer.from(state.replaceAll('-', '').slice(0, stateBytes * 2), 'hex');
-  return random.length === stateBytes && isEqual(bindState(random, browserSecret), state)
+  return random.length === stateBytes && isEqualSecret(state, bindState(random, browserSecret))
     ? { ...secrets, id: state, codeVerifier: undefined }
     : undefined;
 }
@@ -89,11 +89,6 @@ function bindState(random: Buffer, browserSecret: string): string {
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
   const mac = createHmac('sha256', browserSecret).update('state ').update(bytes).digest();
   return toUuid(Buffer.concat([bytes, mac.subarray(0, 16 - stateBytes)]));
-}
-
-function isEqual(expected: string, presented: string): boolean {
-  const [a, b] = [Buffer.from(expected), Buffer.from(presented)];
-  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /** @see RFC 9562 §5.8 https://www.rfc-editor.org/rfc/rfc9562#section-5.8 */

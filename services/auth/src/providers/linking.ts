@@ -1,9 +1,10 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderConnection } from '../identity-providers/connection.ts';
 import { withoutSlash } from '../identity-providers/provider.ts';
+import { isEqualSecret } from '../keys/secrets.ts';
 import type { User } from '../users/user.ts';
 import type { ProvidersContext } from './connections.ts';
 import { deriveSecrets, signInLifeMs } from './flow.ts';
@@ -29,9 +30,7 @@ function ticketId(ticket: string): string {
 }
 
 export function isBoundTo(ticket: string, browserSecret: string): boolean {
-  const presented = Buffer.from(ticket);
-  const expected = Buffer.from(bindTicket(ticketId(ticket), browserSecret));
-  return presented.length === expected.length && timingSafeEqual(presented, expected);
+  return isEqualSecret(ticket, bindTicket(ticketId(ticket), browserSecret));
 }
 
 /**
