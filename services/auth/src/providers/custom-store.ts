@@ -99,12 +99,12 @@ export class CustomProviderStore {
     return row && this.#read(row);
   }
 
-  /** Oldest first; of all types without one. */
   /** Identifiers, and names for users. */
   async listEnabled(): Promise<readonly { readonly identifier: string; readonly name: string }[]> {
     return listEnabled.run(this.#sql, {});
   }
 
+  /** Oldest first; of all types without one. */
   async list(type: string | undefined): Promise<readonly StoredProvider[]> {
     return (await list.run(this.#sql, { type })).map((row) => this.#read(row));
   }
