@@ -1,6 +1,6 @@
 import { createHash, type KeyObject } from 'node:crypto';
-import { algorithmNames, fitsAlgorithm, verifySignature } from '../issuers/algorithms.ts';
-import { readKey, type VerificationKey } from '../issuers/key-set.ts';
+import { type Algorithm, algorithmNames, fitsAlgorithm, verifySignature } from '../issuers/algorithms.ts';
+import { readKey } from '../issuers/key-set.ts';
 import { type Claims, type DecodedJwt, decodeJwt } from '../issuers/verify.ts';
 import { normalizeUrl } from './url.ts';
 
@@ -46,15 +46,14 @@ export const clockToleranceMs = 30_000;
 export function verifyProof(text: string, request: ProvenRequest, nowMs: number): VerifiedProof {
   const jwt = text.length > maxProofChars ? undefined : decodeJwt(text);
   if (jwt === undefined) return reject('the header DPoP must be exactly one signed JWT');
-  const key = readProofKey(jwt.header);
-  if (typeof key === 'string') return reject(key);
-  const thumbprint = calculateThumbprint(key.key);
+  const used = readProofKey(jwt.header);
+  if (typeof used === 'string') return reject(used);
+  const { algorithm, key } = used;
+  const thumbprint = calculateThumbprint(key);
   // Before the signature: a request with a stolen token must not cost a verification.
   if (request.thumbprint !== undefined && request.thumbprint !== thumbprint)
     return reject('its key is not that of the token');
-  const algorithm = algorithmNames.find((name) => name === jwt.header.alg);
-  if (algorithm === undefined || !verifySignature(algorithm, key.key, jwt))
-    return reject('its signature is invalid');
+  if (!verifySignature(algorithm, key, jwt)) return reject('its signature is invalid');
   const problem = findClaimProblem(jwt, request, nowMs);
   if (problem !== undefined) return reject(problem);
   const { jti, nonce, iat } = jwt.claims;
@@ -64,8 +63,13 @@ export function verifyProof(text: string, request: ProvenRequest, nowMs: number)
 /** Members of private and symmetric keys. @see RFC 7518 §6 */
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'] as const;
 
-/** The key, or why the proof is refused. */
-function readProofKey({ typ, alg, jwk, crit }: Claims): VerificationKey | string {
+interface ProofKey {
+  readonly algorithm: Algorithm;
+  readonly key: KeyObject;
+}
+
+/** The key with its algorithm, or why the proof is refused. */
+function readProofKey({ typ, alg, jwk, crit }: Claims): ProofKey | string {
   if (typ !== 'dpop+jwt') return 'its typ is not dpop+jwt';
   if (crit !== undefined) return 'critical header parameters are not supported';
   const algorithm = algorithmNames.find((name) => name === alg);
@@ -76,7 +80,8 @@ function readProofKey({ typ, alg, jwk, crit }: Claims): VerificationKey | string
   const key = readKey(jwk);
   if (typeof key === 'string') return `its jwk cannot be used: ${key}`;
   const isOther = key.alg !== undefined && key.alg !== algorithm;
-  return isOther || !fitsAlgorithm(algorithm, key.kty, key.crv) ? 'its alg is not that of its jwk' : key;
+  if (isOther || !fitsAlgorithm(algorithm, key.kty, key.crv)) return 'its alg is not that of its jwk';
+  return { algorithm, key: key.key };
 }
 
 function findClaimProblem(
