@@ -4,7 +4,7 @@ import { hasBrowser } from '@tollgate/policies/compile/browser';
 import type { PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
 import { findFixedReason, findUnmetCondition } from '@tollgate/policies/decide/access';
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
-import { type FailedMatch, type MatchedPolicy, matchRequest } from '@tollgate/policies/decide/match-request';
+import { type FailedMatch, type MatchedPolicy, matchRequest, type RequestMatch } from '@tollgate/policies/decide/match-request';
 import type { RouteHit } from '@tollgate/policies/match/route';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
@@ -70,6 +70,17 @@ export interface AuthorizerContext extends AuthzContext {
   readonly browsers: Pick<Browsers, 'answer' | 'begin'> | undefined;
 }
 
+/** A request whose policies are known, and what its decision depends on. */
+interface Check {
+  readonly request: AuthzRequest;
+  readonly readProof: ReadProof;
+  readonly rules: RouteRules;
+  readonly match: Extract<RequestMatch, { readonly ok: true }>;
+  readonly browsers: Pick<Browsers, 'begin'> | undefined;
+  readonly startedMs: number;
+  readonly timeoutMs: number | undefined;
+}
+
 /**
  * Decides on requests: path, policy or route, token, state of user and session, requirements, and
  * then rate limits, so that denied requests do not count.
@@ -118,30 +129,34 @@ export class Authorizer {
       if (denial !== undefined) return denial;
       const isForBrowsers = browsers !== undefined && matched.some(({ rule }) => hasBrowser(rule.access));
       const caller = this.#identifier.identify(request, rules.claims, { timeoutMs, isForBrowsers });
-      const timeLeftMs = () => (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
-      const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
-        const decided = decide(request, { matched, added: rules.addedAttributes }, known);
-        const decision =
-          browsers === undefined
-            ? decided
-            : forBrowser(decided, known, { browsers, request, hits: match.hits });
-        if (!decision.allowed) return usesDpop(request) ? forDpop(decision) : decision;
-        if (matched.every(({ rule }) => rule.limits.length === 0)) return decision;
-        return this.#limit(decision, matched, { request, timeLeftMs: timeLeftMs() });
-      };
-      const proceed = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
-        if (!needsProof(known, request)) return finish(known);
-        const check = { request, readProof, timeoutMs: timeLeftMs() };
-        return this.#proofs
-          .check(known, check)
-          .then(finish)
-          .catch((error) => fail(error, logger));
-      };
-      if (!(caller instanceof Promise)) return proceed(caller);
-      return caller.then(proceed).catch((error) => fail(error, logger));
+      // One object instead of closures: each check would create them.
+      const check = { request, readProof, rules, match, browsers, startedMs, timeoutMs };
+      if (!(caller instanceof Promise)) return this.#proceed(caller, check);
+      return caller.then((known) => this.#proceed(known, check)).catch((error) => fail(error, logger));
     } catch (error) {
       return fail(error, logger);
     }
+  }
+
+  /** Decides on a request whose caller is known. */
+  #proceed(caller: Caller, check: Check): AuthzDecision | Promise<AuthzDecision> {
+    const { request, readProof } = check;
+    if (!needsProof(caller, request)) return this.#finish(caller, check);
+    return this.#proofs
+      .check(caller, { request, readProof, timeoutMs: timeLeftMs(check) })
+      .then((proven) => this.#finish(proven, check))
+      .catch((error) => fail(error, this.#context.logger));
+  }
+
+  #finish(caller: Caller, check: Check): AuthzDecision | Promise<AuthzDecision> {
+    const { request, rules, browsers, match } = check;
+    const { matched, hits } = match;
+    const decided = decide(request, { matched, added: rules.addedAttributes }, caller);
+    const decision =
+      browsers === undefined ? decided : forBrowser(decided, caller, { browsers, request, hits });
+    if (!decision.allowed) return usesDpop(request) ? forDpop(decision) : decision;
+    if (matched.every(({ rule }) => rule.limits.length === 0)) return decision;
+    return this.#limit(decision, matched, { request, timeLeftMs: timeLeftMs(check) });
   }
 
   #refuse(match: FailedMatch, { route }: AuthzRequest): AuthzDenied {
@@ -166,6 +181,10 @@ export class Authorizer {
     const result = second === undefined ? first : Promise.all(checks).then(joinResults);
     return result.then((known) => applyLimit(decision, known)).catch((error) => fail(error, logger));
   }
+}
+
+function timeLeftMs({ startedMs, timeoutMs = Number.POSITIVE_INFINITY }: Check): number {
+  return timeoutMs - (performance.now() - startedMs);
 }
 
 /** Sends a browser without a session to the sign-in page, and keeps cookies from upstreams. */

@@ -124,10 +124,12 @@ export class CallerIdentifier {
   /** Keyed by claims, which are one object for as long as their token is cached. */
   readonly #callers = new WeakMap<JwtClaims, CreatedCaller>();
   readonly #keys: KeyIdentifier | undefined;
+  readonly #isVerified: (token: string) => boolean;
   #quietUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(context: AuthzContext) {
     this.#context = context;
+    this.#isVerified = (token) => context.tokens.recall(token, context.keys) !== undefined;
     this.#keys =
       context.apiKeys &&
       new KeyIdentifier(context.apiKeys, {
@@ -145,7 +147,7 @@ export class CallerIdentifier {
     mapping: ClaimMapping,
     { timeoutMs = Number.POSITIVE_INFINITY, isForBrowsers = false }: IdentifyOptions = {},
   ): Caller | Promise<Caller> {
-    const bearer = parseBearer(request.authorization);
+    const bearer = parseBearer(request.authorization, this.#isVerified);
     const byKey = this.#keys?.identify(request, bearer, { mapping, timeoutMs });
     if (byKey !== undefined) return byKey;
     if (bearer === undefined)
