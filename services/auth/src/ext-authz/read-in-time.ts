@@ -1,7 +1,7 @@
 import { inTime } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
 
-/** Share of the proxy's timeout that a check may wait for an answer; the rest is for the response. */
+/** Share of the timeout of the proxy that a check may wait; the rest is for the response. */
 export const timeoutShare = 0.8;
 
 /**
