@@ -10,6 +10,7 @@ import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz } from '../helpers/authz-client.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 import { startPlatform } from '../helpers/policy-platform.ts';
+import { assertPromptRevocation } from '../helpers/replica-delay.ts';
 
 const policy = `apiVersion: policy.tollgate.dev/v1alpha1
 kind: AccessPolicy
@@ -29,7 +30,13 @@ const apiUrl = 'https://auth.example.com';
 const app = 'https://app.example.com';
 const pages = { API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' };
 const { server, xds, limiter } = await startPlatform(t, policy, pages);
+const platform = { EXT_AUTHZ_POLICY_SERVER: xds.address, EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address };
 const user = await signUp(server);
+/** Over HTTP, it is asked as by Caddy and nginx. */
+const replica = await startAuthServer(t, {
+  ...{ ...platform, ...pages, DB_DATABASE_URL: server.databaseUrl },
+  ...{ EXT_AUTHZ_HTTP_FORWARDED: 'true', EXT_AUTHZ_MAX_STALENESS: '1m' },
+});
 
 const gateway = { server, client: connectAuthz(t, server.extAuthz.grpc), apiUrl };
 const callback = '/.tollgate/callback';
@@ -219,6 +226,29 @@ t.test('the session ends at the gateway with that of the pages', async (t) => {
   t.equal(await status(third), '200');
 });
 
+t.test('a sign-out takes effect on another replica within 50 ms', async (t) => {
+  replica.clock.advance(server.clock.nowMs() - replica.clock.nowMs());
+  const other = new AppBrowser({ ...gateway, client: connectAuthz(t, replica.extAuthz.grpc) });
+  await awaitUntil(async () => (await other.check(`${app}/`)).httpStatus === 302, { what: 'the policy' });
+  const signOuts = {
+    'at the application': (browser: AppBrowser) =>
+      browser.check(`${app}/.tollgate/sign-out`, { origin: app }, 'POST'),
+    'at the pages': ({ pages }: AppBrowser) =>
+      pages.submit(`${apiUrl}/pages/account`, {}, { target: 'sign-out' }),
+  };
+  for (const [where, signOut] of Object.entries(signOuts))
+    await t.test(where, (t) =>
+      assertPromptRevocation(t, server.databaseUrl, async () => {
+        const browser = new AppBrowser(gateway);
+        await browser.signIn(`${app}/`);
+        const cookie = browser.cookie('app.example.com');
+        const isRevoked = async () =>
+          (await other.check(`${app}/`, { ...navigation, cookie })).httpStatus === 302;
+        return { id: user.userId, revoke: () => signOut(browser), isRevoked };
+      }),
+    );
+});
+
 t.test('an application signs out by a form, and asks with a link', async (t) => {
   const browser = new AppBrowser(gateway);
   await browser.signIn(`${app}/`);
@@ -247,8 +277,6 @@ t.test('an application signs out by a form, and asks with a link', async (t) => 
   t.equal((await browser.check(signOut, { origin: app }, 'POST')).outcome, '303 signed_out', 'again');
   t.equal((await browser.check(signOut, { origin: app }, 'DELETE')).outcome, '401 no_authorization');
 });
-
-const platform = { EXT_AUTHZ_POLICY_SERVER: xds.address, EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address };
 
 t.test('hosts of a configured domain share a cookie, and sessions end by inactivity', async (t) => {
   const shared = await startAuthServer(t, {
