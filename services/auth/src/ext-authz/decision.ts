@@ -4,7 +4,12 @@ import { hasBrowser } from '@tollgate/policies/compile/browser';
 import type { PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
 import { findFixedReason, findUnmetCondition } from '@tollgate/policies/decide/access';
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
-import { type FailedMatch, type MatchedPolicy, matchRequest, type RequestMatch } from '@tollgate/policies/decide/match-request';
+import {
+  type FailedMatch,
+  type MatchedPolicy,
+  matchRequest,
+  type RequestMatch,
+} from '@tollgate/policies/decide/match-request';
 import type { RouteHit } from '@tollgate/policies/match/route';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
