@@ -10,6 +10,8 @@ import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 import { rawRequest } from '../helpers/raw-request.ts';
 import { assertPromptRevocation } from '../helpers/replica-delay.ts';
 
+t.setTimeout(120_000);
+
 /** Cached states do not expire during the tests. */
 const stale = { EXT_AUTHZ_MAX_STALENESS: '1m' };
 
