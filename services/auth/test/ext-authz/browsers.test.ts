@@ -32,7 +32,7 @@ const pages = { API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' };
 const { server, xds, limiter } = await startPlatform(t, policy, pages);
 const platform = { EXT_AUTHZ_POLICY_SERVER: xds.address, EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address };
 const user = await signUp(server);
-/** Over HTTP, it is asked as by Caddy and nginx. */
+/** Another replica. Over HTTP it takes the checks of Caddy and nginx. */
 const replica = await startAuthServer(t, {
   ...{ ...platform, ...pages, DB_DATABASE_URL: server.databaseUrl },
   ...{ EXT_AUTHZ_HTTP_FORWARDED: 'true', EXT_AUTHZ_MAX_STALENESS: '1m' },
