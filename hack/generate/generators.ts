@@ -6,6 +6,8 @@ import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { counterApiDocument } from '../../services/ratelimit/src/operator-api/open-api.ts';
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
+import { errors as xdsErrors } from '../../services/xds/src/errors.ts';
+import { adminApiDocument } from '../../services/xds/src/operator-api/open-api.ts';
 import { renderClientTypes } from './admin-clients.ts';
 import { renderAdminScopes } from './admin-scopes.ts';
 import { renderCallerAttributes } from './caller-attributes.ts';
@@ -71,9 +73,11 @@ export const generators: readonly Generator[] = [
   { output: 'packages/admin-clients/src/generated/', render: renderClientTypes },
   formatted('docs/openapi-auth.json', renderOpenApi),
   formatted('docs/openapi-ratelimit.json', async () => JSON.stringify(counterApiDocument())),
+  formatted('docs/openapi-xds.json', async () => JSON.stringify(adminApiDocument())),
   markdownPage('docs/errors.md', () =>
     renderErrorsPage({
       'the rate limit service': ratelimitErrors,
+      'the xDS server': xdsErrors,
       'the user authentication server': authErrors,
     }),
   ),

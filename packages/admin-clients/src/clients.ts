@@ -1,6 +1,7 @@
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths as AuthPaths } from './generated/auth.d.ts';
 import type { paths as LimiterPaths } from './generated/ratelimit.d.ts';
+import type { paths as XdsPaths } from './generated/xds.d.ts';
 
 export interface ClientOptions {
   /** Base URL, such as `https://auth.example.com`. */
@@ -17,6 +18,9 @@ export type AuthClient = Client<AuthPaths>;
 /** The counter API of the rate limit service. @see docs/openapi-ratelimit.json */
 export type LimiterClient = Client<LimiterPaths>;
 
+/** The admin API of the xDS server. @see docs/openapi-xds.json */
+type XdsClient = Client<XdsPaths>;
+
 /** Errors have `code` and `message`, as those of the counter API. */
 const errorFormat = { 'x-svc-api-version': '2024-01-01' };
 
@@ -26,6 +30,10 @@ export function createAuthClient(options: ClientOptions): AuthClient {
 
 export function createLimiterClient(options: ClientOptions): LimiterClient {
   return createClient<LimiterPaths>(toClientOptions(options, {}));
+}
+
+export function createXdsClient(options: ClientOptions): XdsClient {
+  return createClient<XdsPaths>(toClientOptions(options, {}));
 }
 
 function toClientOptions({ url, token, timeoutMs }: ClientOptions, headers: Record<string, string>) {

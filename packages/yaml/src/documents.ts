@@ -1,4 +1,13 @@
-import { CORE_SCHEMA, EVENT_ID, type Event, loadAll, mergeTag, parseEvents, YAMLException } from 'js-yaml';
+import {
+  CORE_SCHEMA,
+  dump,
+  EVENT_ID,
+  type Event,
+  loadAll,
+  mergeTag,
+  parseEvents,
+  YAMLException,
+} from 'js-yaml';
 import { NodeTable, type NodeTableOptions, yamlKind } from './node-table.ts';
 import {
   LineIndex,
@@ -86,6 +95,11 @@ interface Located {
   readonly path: string;
   /** Position of a value; in a mapping, the position of its key. */
   readonly position: Position;
+}
+
+/** Formats a value as YAML that 1.1, which kubectl reads, and 1.2 understand in the same way. */
+export function formatYaml(value: unknown): string {
+  return dump(value, { noRefs: true, lineWidth: -1, quoteStyle: 'double' });
 }
 
 /** A document. Its text is parsed a second time, for positions, on first use. */

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import {
   followTls,
   plaintextCredentials,
@@ -122,7 +123,9 @@ export async function buildApp(
   const admin = buildAdminServer(
     {
       ...{ registry, pipeline, policies, snapshots, limiters, health, logger, nowMs, sourceName: source },
-      ...{ authServers: authServers.clients, programmedOf: environment.programmedOf },
+      ...{ authServers, policyStatuses: environment.policyStatuses },
+      replica: settings.podName || hostname(),
+      otherReplicas: () => environment.reports?.others ?? [],
     },
     { host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
   );

@@ -4,7 +4,6 @@ import { maskUrl } from '@tollgate/kit/text';
 import type { ClientRegistry } from './ads/clients.ts';
 import type { SnapshotStore } from './catalog/snapshot.ts';
 import type { HoldStore, ResourceSource } from './catalog/source.ts';
-import type { Condition } from './catalog/validation-result.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
 import { type Settings, type SourceName, toCertificateOptions } from './config/settings.ts';
 import type { Context } from './context.ts';
@@ -58,8 +57,8 @@ interface Environment {
   readonly policyReporters?: readonly PolicyReporter[];
   /** Gets the policies that an auth server says checks had. */
   readonly onSeenPolicies?: (names: unknown) => void;
-  /** Whether clients have an access policy. */
-  readonly programmedOf?: (id: string) => Condition | undefined;
+  /** Knows whether clients have an access policy. */
+  readonly policyStatuses?: PolicyStatusReporter;
   /** Where held deletions of access policies are stored. Default in memory. */
   readonly policyHoldStore?: HoldStore;
   /** Empty when objects have no status. */
@@ -118,7 +117,7 @@ function makePolicyReporter(
 const reportPolicies = (reporter: PolicyStatusReporter) => ({
   policyReporters: [reporter],
   onSeenPolicies: (names: unknown) => reporter.addSeen(names),
-  programmedOf: (id: string) => reporter.programmedOf(id),
+  policyStatuses: reporter,
   statusComponents: [{ name: 'status of policies', stop: async () => reporter.close() }],
 });
 
@@ -192,7 +191,7 @@ function composeStatus(
   | 'writers'
   | 'policyReporters'
   | 'onSeenPolicies'
-  | 'programmedOf'
+  | 'policyStatuses'
   | 'reports'
   | 'stored'
   | 'statusComponents'

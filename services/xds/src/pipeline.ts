@@ -12,6 +12,7 @@ import {
 } from './catalog/source.ts';
 import type { CatalogObject } from './catalog/validation.ts';
 import { acceptedReasons } from './catalog/validation-result.ts';
+import { VersionHistory } from './catalog/version-history.ts';
 import type { Context } from './context.ts';
 import { Deletions, heldConfigs } from './deletions.ts';
 import { PipelineLog } from './pipeline-log.ts';
@@ -33,6 +34,8 @@ const defaultStartGraceMs = 5_000;
 export class Pipeline {
   /** Which rules have matched requests; undefined when this is not observed. */
   readonly matchedRules: MatchedRules | undefined;
+  /** The last versions of each object. */
+  readonly versions: VersionHistory;
   readonly #context: Context;
   readonly #options: PipelineOptions;
   readonly #sliceMs: number;
@@ -67,6 +70,7 @@ export class Pipeline {
     this.#context = context;
     this.#options = options;
     this.#sliceMs = sliceMs;
+    this.versions = new VersionHistory(context);
     this.#catalog = new Catalog({
       graceMs: domainGraceMs,
       ...(anyDomainNamespaces && { anyDomainNamespaces }),
@@ -206,6 +210,7 @@ export class Pipeline {
   }
 
   async #validate(events: readonly SourceEvent[]): Promise<CatalogChange> {
+    await runInSlices(this.versions.add(events), { sliceMs: this.#sliceMs });
     const apply = (admitted: readonly CatalogEvent[]) =>
       runInSlices(this.#catalog.apply(admitted, this.#context.nowMs()), { sliceMs: this.#sliceMs });
     if (this.#deletions === undefined) return await apply(events);
@@ -221,6 +226,8 @@ export class Pipeline {
       this.#synced = true;
       metrics.synced.set(1);
     }
+    for (const { id, generation, accepted } of results)
+      this.versions.evaluated(id, generation, accepted.status === 'True');
     this.#log.results(results);
     this.#log.deleted(deleted);
     this.#reporter.forgetUnreported(deleted);

@@ -1,26 +1,6 @@
-/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 has it. */
-type Schema = Readonly<Record<string, unknown>>;
+import { count, flag, list, object, ref, type Schema, text, time } from '@tollgate/kit/json-schema';
 
-const text = { type: 'string' };
-const flag = { type: 'boolean' };
-const time = { type: 'string', format: 'date-time' };
-const count = { type: 'integer', minimum: 0 };
 const seconds = { type: 'integer', minimum: 0, description: 'Seconds.' };
-
-/** Members are required, except for those named. */
-function object(properties: Record<string, Schema>, { optional = [] as readonly string[] } = {}): Schema {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-function list(items: Schema): Schema {
-  return { type: 'array', items };
-}
-
-function ref(name: string): Schema {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
 const entries = list(ref('Entry'));
 const described = { domain: text, descriptors: list(ref('Descriptor')) };
 const ofRule = { requestsPerUnit: count, unit: text };

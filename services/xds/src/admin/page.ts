@@ -1,51 +1,13 @@
-import type { Health } from '@tollgate/kit/health';
 import { type Html, html } from '@tollgate/kit/html';
 import { operatorPage } from '@tollgate/kit/operator-page';
-import type { Registry } from 'prom-client';
 import type { Client, ClientRegistry } from '../ads/clients.ts';
-import type { CommonSnapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
+import type { CommonSnapshot, SnapshotResource } from '../catalog/snapshot.ts';
 import { formatOutages } from '../catalog/source.ts';
 import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
-import type { SourceName } from '../config/settings.ts';
-import type { Context } from '../context.ts';
-import type { Pipeline } from '../pipeline.ts';
+import { type Page, paginate } from '../paging.ts';
 import type { PipelineState } from '../pipeline-options.ts';
-import type { PolicyPipeline } from '../policies/policy-pipeline.ts';
 import { formatFinding, type PolicyResult } from '../policies/policy-result.ts';
-import { type Page, paginate } from './html.ts';
-
-/** State that the pages show. */
-export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
-  readonly pipeline: Pipeline;
-  /** Undefined when access policies are not read. */
-  readonly policies: PolicyPipeline | undefined;
-  readonly snapshots: SnapshotStore;
-  readonly limiters: ClientRegistry;
-  readonly authServers: ClientRegistry;
-  /** Whether clients have a policy; undefined before it is known. */
-  readonly programmedOf?: ((id: string) => Condition | undefined) | undefined;
-  readonly health: Health;
-  readonly registry: Registry;
-  readonly sourceName: SourceName;
-}
-
-/** Why the service is not ready; undefined when it is. */
-export function notReadyReason({ pipeline, policies, health }: AdminState): string | undefined {
-  if (health.isHealthy()) return undefined;
-  const failing = Object.entries(health.report()).filter(([, healthy]) => !healthy);
-  const reason = pipeline.notReadyReason() ?? policies?.notReadyReason();
-  return reason ?? `not ready: ${failing.map(([name]) => name).join(', ')}`;
-}
-
-/** Why auth servers do not get access policies, or not their changes; undefined when they do. */
-export function policyProblem(policies: PolicyPipeline | undefined): string | undefined {
-  if (policies === undefined) return undefined;
-  const { notServedReason, outages } = policies.state();
-  if (notServedReason !== undefined) return `auth servers do not get them: ${notServedReason}`;
-  return outages.length === 0
-    ? undefined
-    : `the source cannot be followed, and known ones stay: ${formatOutages(outages)}`;
-}
+import { notReadyReason, policyProblem, type ServerState } from '../server-state.ts';
 
 /** An object as the pages show it. Without `programmed` until the first status of a new object. */
 export function toObjectRow(result: ValidationResult, { statuses, limitersOf }: PipelineState) {
@@ -63,7 +25,7 @@ const maxRows = 100;
 const versionLength = 12;
 
 /** Renders the state of the server; `find` filters by name. One document, no scripts. */
-export function renderDebugPage(admin: AdminState, find: string): string {
+export function renderDebugPage(admin: ServerState, find: string): string {
   const state = admin.pipeline.state();
   const snapshot = admin.snapshots.current();
   const content = html`${summary(admin, state, snapshot)}
@@ -74,12 +36,12 @@ ${domainTable(snapshot, find)}
 ${objectTable(state, find)}
 ${policyTable(admin, find)}
 ${clientTable('Limiters', admin.limiters, { admin, find })}
-${admin.policies && clientTable('Auth servers', admin.authServers, { admin, find })}`;
+${admin.policies && clientTable('Auth servers', admin.authServers.clients, { admin, find })}`;
   return operatorPage('Tollgate xDS', content);
 }
 
 function summary(
-  { limiters, sourceName, nowMs }: AdminState,
+  { limiters, sourceName, nowMs }: ServerState,
   state: PipelineState,
   snapshot: CommonSnapshot | undefined,
 ): Html {
@@ -94,7 +56,10 @@ function summary(
 }
 
 /** Notices for an operator, the most important first. */
-function notices(admin: AdminState, { emptyHeldBack, hold, outages, synced, problems }: PipelineState): Html {
+function notices(
+  admin: ServerState,
+  { emptyHeldBack, hold, outages, synced, problems }: PipelineState,
+): Html {
   const reason = notReadyReason(admin);
   const lines: Html[] = [];
   if (reason !== undefined) lines.push(html`<p class="notice">Not ready: ${reason}</p>`);
@@ -166,7 +131,7 @@ function objectCells(row: ReturnType<typeof toObjectRow>): Html {
   return html`<td>${objectName(id, label)}</td><td>${domain}</td><td>${generation}</td><td>${rules}</td><td class="${accepted.status}">${accepted.reason}</td><td>${programmed && condition(programmed)}</td>`;
 }
 
-function policyTable({ policies, programmedOf }: AdminState, find: string): Html | undefined {
+function policyTable({ policies, policyStatuses }: ServerState, find: string): Html | undefined {
   if (policies === undefined) return undefined;
   const { hold, results } = policies.state();
   const problem = policyProblem(policies);
@@ -180,7 +145,7 @@ function policyTable({ policies, programmedOf }: AdminState, find: string): Html
   ]);
   const rows = findRows(all, find, (name) => [name]);
   const heads = ['Policy', 'Generation', 'In force', 'Programmed', 'Problems and warnings'];
-  const cells = (result: PolicyResult) => policyCells(result, programmedOf?.(result.id));
+  const cells = (result: PolicyResult) => policyCells(result, policyStatuses?.programmedOf(result.id));
   return html`${section('Access policies', rows, heads, cells)}${notServed}${held}`;
 }
 
@@ -202,7 +167,7 @@ function policyCells(result: PolicyResult, programmed: Condition | undefined): H
 function clientTable(
   title: string,
   clients: ClientRegistry,
-  { admin, find }: { readonly admin: AdminState; readonly find: string },
+  { admin, find }: { readonly admin: ServerState; readonly find: string },
 ): Html {
   const all = [...clients.all()].map((client): [string, Client] => [
     `${client.nodeId} ${client.peer} ${client.id}`,

@@ -16,9 +16,11 @@ import {
   fastify,
 } from 'fastify';
 import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
-import { createPageGuard } from './access.ts';
-import { type PageQuery, paginate, parsePageQuery } from './html.ts';
-import { type AdminState, notReadyReason, policyProblem, renderDebugPage, toObjectRow } from './page.ts';
+import { addAdminApi } from '../operator-api/api.ts';
+import { type PageQuery, paginate, parsePageQuery } from '../paging.ts';
+import { notReadyReason, policyProblem, type ServerState } from '../server-state.ts';
+import { createApiGuard, createPageGuard } from './access.ts';
+import { renderDebugPage, toObjectRow } from './page.ts';
 
 /** Time for a request to arrive. */
 const requestTimeoutMs = 10_000;
@@ -35,9 +37,17 @@ export interface AdminServerOptions extends HttpServerOptions {
   readonly token: string;
 }
 
-/** `/healthz`, `/readyz` and `/metrics` for all clients; a debug page and JSON. Read only. */
-export function buildAdminServer(state: AdminState, { token, ...options }: AdminServerOptions): HttpServer {
-  const app = fastify({ requestTimeout: requestTimeoutMs, forceCloseConnections: true });
+/**
+ * `/healthz`, `/readyz` and `/metrics` for all clients; a debug page, its JSON and the admin API.
+ * Read only.
+ */
+export function buildAdminServer(state: ServerState, { token, ...options }: AdminServerOptions): HttpServer {
+  const app = fastify({
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: true,
+    // A misspelled parameter is refused.
+    ajv: { customOptions: { removeAdditional: false } },
+  });
   app.server.maxConnections = maxConnections;
   app.addHook('onSend', async (_request, reply) => {
     reply.header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
@@ -53,10 +63,11 @@ export function buildAdminServer(state: AdminState, { token, ...options }: Admin
     pages.addHook('onRequest', createPageGuard(token));
     addPages(pages, state);
   });
+  addAdminApi(app, state, createApiGuard(token));
   return new HttpServer(app, options);
 }
 
-function addProbes(app: FastifyInstance, state: AdminState): void {
+function addProbes(app: FastifyInstance, state: ServerState): void {
   app.get('/healthz', (_request, reply) => sendText(reply, 'ok\n'));
   app.get('/readyz', (_request, reply) => {
     const reason = notReadyReason(state);
@@ -70,7 +81,7 @@ function addProbes(app: FastifyInstance, state: AdminState): void {
   );
 }
 
-function addPages(app: FastifyInstance, { pipeline, snapshots, ...state }: AdminState): void {
+function addPages(app: FastifyInstance, { pipeline, snapshots, ...state }: ServerState): void {
   app.get('/', (request, reply) =>
     reply
       .type('text/html; charset=utf-8')

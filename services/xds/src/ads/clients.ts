@@ -25,6 +25,8 @@ export interface Client {
   readonly accepted: ReadonlyMap<string, string> | undefined;
   /** The snapshot version of its last ACK; undefined before. */
   readonly acceptedVersion: string | undefined;
+  /** When it has acknowledged that version first. */
+  readonly acceptedMs?: number | undefined;
   /** Rejected version without a replacement that was sent. */
   readonly rejection: Rejection | undefined;
 }
@@ -204,10 +206,12 @@ export class RegisteredClient {
   }
 
   accept(snapshot: Snapshot, accepted: KnownResources, rejected: RejectedResources | undefined): void {
+    // Without the rejected resources it does not have what this version stands for.
+    const acceptedVersion = rejected === undefined ? snapshot.version : `${snapshot.version}-partial`;
+    const isSame = acceptedVersion === this.#client.acceptedVersion;
     this.#change({
       accepted: this.#cache.versions(accepted),
-      // Without the rejected resources it does not have what this version stands for.
-      acceptedVersion: rejected === undefined ? snapshot.version : `${snapshot.version}-partial`,
+      ...{ acceptedVersion, acceptedMs: isSame ? this.#client.acceptedMs : this.#nowMs() },
       rejection: rejected && this.#toRejection(snapshot, rejected),
     });
   }

@@ -20,7 +20,7 @@ export const serverSettings = {
     env: 'XDS_ADMIN_HOST',
     group,
     default: '0.0.0.0',
-    doc: 'Address of the admin server: health and metrics for all clients, pages by XDS_ADMIN_TOKEN.',
+    doc: 'Address of the admin server: health and metrics for all clients, pages and admin API by XDS_ADMIN_TOKEN.',
   }),
   adminPort: port({
     env: 'XDS_ADMIN_PORT',
@@ -34,7 +34,7 @@ export const serverSettings = {
     default: '',
     secret: true,
     matches: { pattern: /^([A-Za-z0-9\-._~+/]{16,}=*)?$/, form: 'at least 16 letters, digits or -._~+/' },
-    doc: 'Token that clients of the admin pages (`/`, `/objects`, `/snapshot`) must send, `Authorization: Bearer <token>`. Without it the pages answer clients on 127.0.0.1 only, such as `kubectl port-forward`. Health and metrics need none.',
+    doc: 'Token that clients of the admin pages (`/`, `/objects`, `/snapshot`) and of the admin API (`/v1`) must send, `Authorization: Bearer <token>`. Without it both answer clients on 127.0.0.1 only, such as `kubectl port-forward`. Health and metrics need none.',
   }),
   shutdownDelayMs: duration({
     env: 'SHUTDOWN_DELAY',

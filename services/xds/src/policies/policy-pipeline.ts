@@ -10,6 +10,7 @@ import {
   type SourceOutage,
   type UnreadFile,
 } from '../catalog/source.ts';
+import { VersionHistory } from '../catalog/version-history.ts';
 import type { Context } from '../context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts';
 import { policyProblemReasons, unenforcedReasons } from '../metrics.ts';
@@ -71,6 +72,8 @@ const forbiddenCheckMs = 2_000;
 
 /** Turns the events of a source of AccessPolicies into what auth servers and limiters get. */
 export class PolicyPipeline {
+  /** The last versions of each policy. */
+  readonly versions: VersionHistory;
   readonly #context: Context;
   readonly #options: PolicyPipelineOptions;
   readonly #catalog: PolicyCatalog;
@@ -94,6 +97,7 @@ export class PolicyPipeline {
     const { schedule = scheduleByTimer, monotonicNow: now = monotonicNow } = options;
     this.#context = context;
     this.#options = options;
+    this.versions = new VersionHistory(context);
     this.#catalog = new PolicyCatalog({ targets: source.targets, allowedHosts: options.allowedHosts });
     this.#rollout = new Rollout(context, { ...options, schedule });
     this.#deletions =
@@ -248,6 +252,7 @@ export class PolicyPipeline {
 
   async #evaluate(events: readonly SourceEvent[]): Promise<PolicyChange> {
     const { sliceMs = defaultSliceMs } = this.#options;
+    await runInSlices(this.versions.add(events), { sliceMs });
     const apply = (admitted: readonly PolicyEvent[]) =>
       runInSlices(this.#catalog.apply(admitted), { sliceMs });
     if (this.#deletions === undefined) return await apply(events);
@@ -287,6 +292,8 @@ export class PolicyPipeline {
   }
 
   #report({ results, deleted }: PolicyChange): void {
+    for (const { id, generation, problems } of results)
+      this.versions.evaluated(id, generation, problems.length === 0);
     for (const reporter of this.#options.reporters ?? []) {
       for (const result of results) reporter.put(result);
       for (const id of deleted) reporter.forget(id);

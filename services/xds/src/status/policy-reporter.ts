@@ -7,7 +7,7 @@ import type { PolicyReporter, PolicyResult } from '../policies/policy-result.ts'
 import type { RolloutClients } from '../policies/rollout.ts';
 import { type ClientGroup, groupClients, indexSubscribers, type Subscribers } from './client-groups.ts';
 import { listClasses, type ReplicaReport, ReportedClients } from './client-report.ts';
-import { toDomainStatus } from './domain-status.ts';
+import { countLimiters, toDomainStatus } from './domain-status.ts';
 import type { PolicyObservation } from './policy-conditions.ts';
 import { findAuthServerAnswer, toLimiterAnswer, toProgrammed } from './policy-programmed.ts';
 import { formatTarget } from './policy-status.ts';
@@ -42,6 +42,25 @@ interface Known {
   readonly isSeen: boolean;
 }
 
+interface PolicyClients {
+  /** Auth servers. */
+  readonly groups: readonly ClientGroup[];
+  /** Limiters. */
+  readonly subscribers: Subscribers;
+}
+
+/** Clients that are connected to any replica; `acknowledged` have the version in force. */
+interface ClientCount {
+  readonly connected: number;
+  readonly acknowledged: number;
+}
+
+export interface PolicyClientCounts {
+  readonly authServers: ClientCount;
+  /** Undefined for a policy without limits. */
+  readonly limiters: ClientCount | undefined;
+}
+
 /** Acknowledgements of many clients arrive together. */
 const delayMs = 100;
 
@@ -66,6 +85,8 @@ export class PolicyStatusReporter implements PolicyReporter {
   readonly #authServersElsewhere = new ReportedClients({ unnamed: '' });
   readonly #limitersElsewhere = new ReportedClients({ unnamed: 'a limiter' });
   readonly #stops: readonly ((() => void) | undefined)[];
+  /** Clients of all replicas as of the last report. */
+  #clients: PolicyClients | undefined;
   #isStarting: boolean;
   #cancelReport: (() => void) | undefined;
 
@@ -128,6 +149,25 @@ export class PolicyStatusReporter implements PolicyReporter {
     return this.#observed.get(id)?.programmed;
   }
 
+  /** The last observation of a policy; undefined before the first report. */
+  observationOf(id: string): PolicyObservation | undefined {
+    return this.#observed.get(id);
+  }
+
+  /** Clients of all replicas that get a policy, as of the last report. */
+  countClients({ namespace, name }: Pick<PolicyResult, 'namespace' | 'name'>): PolicyClientCounts {
+    const { authServers, limiters } = this.#options;
+    const { groups = [], subscribers } = this.#clients ?? {};
+    const version = authServers.snapshots.current()?.resources.get(namespace)?.version;
+    const rules = limiters.snapshots.current()?.resources.get(`policy/${namespace}/${name}`);
+    const has = ({ accepted }: ClientGroup) => version !== undefined && accepted?.get(namespace) === version;
+    const sum = (some: readonly ClientGroup[]) => some.reduce((total, { size }) => total + size, 0);
+    return {
+      authServers: { connected: sum(groups), acknowledged: sum(groups.filter(has)) },
+      limiters: rules && subscribers && countLimiters(rules, subscribers),
+    };
+  }
+
   /** Policies that other replicas have to hear of: those whose status does not have it yet. */
   reportSeen(): readonly string[] {
     const names: string[] = [];
@@ -177,6 +217,7 @@ export class PolicyStatusReporter implements PolicyReporter {
           limiters.snapshots.current()?.classes.get(limiterClass)?.has(domain) === true,
       ),
     );
+    this.#clients = { groups, subscribers };
     for (const [id, known] of this.#known) {
       const observation = this.#observe(known, groups, subscribers);
       if (isDeepStrictEqual(observation, this.#observed.get(id))) continue;

@@ -4,6 +4,7 @@ import { Health } from '@tollgate/kit/health';
 import t, { type Test } from 'tap';
 import { buildAdminServer } from '../../src/admin/server.ts';
 import { ClientRegistry } from '../../src/ads/clients.ts';
+import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { Condition } from '../../src/catalog/validation-result.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
 import { makeLimiter, makeRejection } from '../support/limiters.ts';
@@ -12,6 +13,11 @@ import { makePolicy, perUser } from '../support/policies.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 import { startPolicies, type TestPolicies } from '../support/start-policies.ts';
+
+const noPolicyStatuses = {
+  observationOf: () => undefined,
+  countClients: () => ({ authServers: { connected: 0, acknowledged: 0 }, limiters: undefined }),
+};
 
 /** An admin server with the test's pipeline. */
 async function startAdmin(
@@ -41,7 +47,9 @@ async function startAdmin(
     policies,
     snapshots,
     limiters,
-    ...{ authServers, programmedOf },
+    authServers: { snapshots: new SnapshotStore(() => 0), clients: authServers },
+    policyStatuses: programmedOf && { ...noPolicyStatuses, programmedOf },
+    ...{ replica: 'xds-1', otherReplicas: () => [] },
     health,
     logger,
     nowMs: () => 65_000,
@@ -317,6 +325,11 @@ t.test('page filters by name and is bounded with 10,000 objects', async (t) => {
   t.match(found.text, /Objects \(1 of 10000\)/);
   t.ok(found.text.includes('<td>ns/o9999</td>'));
   t.match(await askJson('/objects?limit=100000'), { total: 10_000, items: { length: 1000 } });
+  t.match(await askJson('/v1/objects?limit=1000'), {
+    total: 10_000,
+    objects: { length: 1000 },
+    next: String,
+  });
 });
 
 t.test('rows hidden by the filter are counted', async (t) => {
@@ -347,7 +360,7 @@ t.test('unknown path is not found', async (t) => {
   t.match(await ask('/nope'), { status: 404, text: 'page not found: / lists all pages\n' });
 });
 
-const pages = ['/', '/objects', '/snapshot', '/snapshot?domain=shop'];
+const pages = ['/', '/objects', '/snapshot', '/snapshot?domain=shop', '/v1/objects', '/v1/status'];
 const probes = ['/healthz', '/metrics'];
 
 t.test('pages without a token are for clients on loopback, health and metrics for all', async (t) => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { paginate, parsePageQuery } from '../../src/admin/html.ts';
+import { paginate, parsePageQuery } from '../src/paging.ts';
 
 const named = ['b', 'a', 'c'].map((name): [string, string] => [name, name.toUpperCase()]);
 

@@ -1,0 +1,529 @@
+export interface paths {
+    "/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the state of the server: its source, what it serves, and what is held back */
+        get: operations["getStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/objects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List access policies and limits with their conditions, by kind, namespace and name */
+        get: operations["listObjects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/objects/{kind}/{namespace}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get an object with its findings, its versions and the clients that have acknowledged it */
+        get: operations["getObject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/objects/{kind}/{namespace}/{name}/versions/{generation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the manifest of a version, to compare it or to apply it again with `kubectl apply -f -` */
+        get: operations["getObjectVersion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the limiters and auth servers that are connected to this replica, by kind and node id */
+        get: operations["listClients"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        ClientCount: {
+            connected: number;
+            acknowledged: number;
+        };
+        Condition: {
+            type: string;
+            /** @enum {unknown} */
+            status: "True" | "False" | "Unknown";
+            reason: string;
+            /** @description May have several lines, `<field>: <message>`. */
+            message: string;
+            /** @description The Gateway that it is about. Absent: the object. */
+            target?: string;
+        };
+        Finding: {
+            /** @enum {unknown} */
+            severity: "error" | "warning";
+            /** @description JSON path in the manifest, such as `spec.hosts[0]`. */
+            field?: string;
+            message: string;
+        };
+        ObjectSummary: {
+            /** @enum {unknown} */
+            kind: "AccessPolicy" | "RateLimitConfig";
+            namespace: string;
+            name: string;
+            /** @enum {unknown} */
+            source: "kubernetes" | "folder";
+            /** @description File and number of the document. */
+            file?: string;
+            /** @description 0 is the version before a restart, of a folder. */
+            generation: number;
+            /** @description Whether the newest version is accepted as a whole. */
+            accepted: boolean;
+            /** @description The generation in force. Absent: none is. */
+            inForce?: number;
+            /** @description Why it stays in force although it was deleted. */
+            heldBack?: string;
+            /** @description The domain of a RateLimitConfig. */
+            domain?: string;
+            /** @description Class of the limiters that get it. Absent: all do. */
+            limiterClass?: string;
+            /** @description Limits of a RateLimitConfig that are in force. */
+            limits?: number;
+            conditions: components["schemas"]["Condition"][];
+            /** @description Clients of all replicas that get it. Absent: it has nothing for them. */
+            clients: {
+                limiters?: components["schemas"]["ClientCount"];
+                authServers?: components["schemas"]["ClientCount"];
+            };
+        };
+        ObjectCounts: {
+            total: number;
+            refused: number;
+        };
+        ObjectList: {
+            /** @description Name of the replica of the xDS server. */
+            replica: string;
+            objects: components["schemas"]["ObjectSummary"][];
+            /** @description Items on all pages. */
+            total: number;
+            /** @description `cursor` of the next page. Absent: there is none. */
+            next?: string;
+            /** @description Without the filters of the request. */
+            counts: {
+                AccessPolicy: components["schemas"]["ObjectCounts"];
+                RateLimitConfig: components["schemas"]["ObjectCounts"];
+            };
+        };
+        ObjectVersion: {
+            /** @description 0 is the version before a restart, of a folder. */
+            generation: number;
+            /**
+             * Format: date-time
+             * @description Absent: before the start of this replica.
+             */
+            readAt?: string;
+            /** @description Absent: it was replaced before it was evaluated. */
+            accepted?: boolean;
+            inForce: boolean;
+        };
+        Acknowledgement: {
+            /** @enum {unknown} */
+            clients: "limiter" | "auth-server";
+            /** @description Name of the ADS resource that the object is in. */
+            resource: string;
+            /** @description At this replica. */
+            connected: number;
+            acknowledged: number;
+            /** @description At most 500, first the clients that have not acknowledged it. */
+            list: components["schemas"]["AcknowledgingClient"][];
+        };
+        AcknowledgingClient: {
+            /** @description The node id that the client has chosen. May be empty. */
+            node: string;
+            /** @description Name in the client certificate. */
+            identity?: string;
+            address: string;
+            acknowledged: boolean;
+            /** @description Version of the resource that it has. Absent: none. */
+            version?: string;
+            /** @description Version of the resource that it should have. */
+            wanted?: string;
+            /**
+             * Format: date-time
+             * @description When it acknowledged all that it has now.
+             */
+            acknowledgedAt?: string;
+            rejection?: {
+                /** @description The version that was refused. */
+                version: string;
+                /** Format: date-time */
+                at: string;
+                message: string;
+            };
+        };
+        ObjectDetail: {
+            /** @description Name of the replica of the xDS server. */
+            replica: string;
+            /** @enum {unknown} */
+            kind: "AccessPolicy" | "RateLimitConfig";
+            namespace: string;
+            name: string;
+            /** @enum {unknown} */
+            source: "kubernetes" | "folder";
+            /** @description File and number of the document. */
+            file?: string;
+            /** @description 0 is the version before a restart, of a folder. */
+            generation: number;
+            /** @description Whether the newest version is accepted as a whole. */
+            accepted: boolean;
+            /** @description The generation in force. Absent: none is. */
+            inForce?: number;
+            /** @description Why it stays in force although it was deleted. */
+            heldBack?: string;
+            /** @description The domain of a RateLimitConfig. */
+            domain?: string;
+            /** @description Class of the limiters that get it. Absent: all do. */
+            limiterClass?: string;
+            /** @description Limits of a RateLimitConfig that are in force. */
+            limits?: number;
+            conditions: components["schemas"]["Condition"][];
+            /** @description Clients of all replicas that get it. Absent: it has nothing for them. */
+            clients: {
+                limiters?: components["schemas"]["ClientCount"];
+                authServers?: components["schemas"]["ClientCount"];
+            };
+            /** @description YAML of the newest version. */
+            manifest: string;
+            /** @description Problems and warnings of the newest version. */
+            findings: components["schemas"]["Finding"][];
+            /** @description The newest first, at most 11. */
+            versions: components["schemas"]["ObjectVersion"][];
+            acknowledgements: components["schemas"]["Acknowledgement"][];
+        };
+        ObjectManifest: {
+            /** @enum {unknown} */
+            kind: "AccessPolicy" | "RateLimitConfig";
+            namespace: string;
+            name: string;
+            /** @description 0 is the version before a restart, of a folder. */
+            generation: number;
+            /** @description YAML without `status` and what the API server adds. */
+            manifest: string;
+        };
+        Client: {
+            /** @enum {unknown} */
+            kind: "limiter" | "auth-server";
+            /** @description The node id that the client has chosen. May be empty. */
+            node: string;
+            /** @description Name in the client certificate. */
+            identity?: string;
+            address: string;
+            limiterClass?: string;
+            /**
+             * @description State of the world, or incremental ADS.
+             * @enum {unknown}
+             */
+            protocol: "sotw" | "delta";
+            /** Format: date-time */
+            connectedAt: string;
+            /** @enum {unknown} */
+            state: "current" | "behind" | "refusing";
+            /** @description The version of all its resources that it acknowledged last. */
+            version?: string;
+            /** Format: date-time */
+            acknowledgedAt?: string;
+            /** @description Time since the version in force came into force that it does not have. 0: it has it. */
+            lagSeconds: number;
+            rejection?: {
+                /** @description The version that was refused. */
+                version: string;
+                /** Format: date-time */
+                at: string;
+                message: string;
+            };
+        };
+        ClientList: {
+            /** @description Name of the replica of the xDS server. */
+            replica: string;
+            clients: components["schemas"]["Client"][];
+            /** @description Items on all pages. */
+            total: number;
+            /** @description `cursor` of the next page. Absent: there is none. */
+            next?: string;
+            replicas: components["schemas"]["ReplicaClients"][];
+        };
+        /** @description Numbers of clients of each replica. The clients of others are in their lists only. */
+        ReplicaClients: {
+            /** @description Name of the replica of the xDS server. */
+            replica: string;
+            limiters: components["schemas"]["ClientStates"];
+            authServers: components["schemas"]["ClientStates"];
+        };
+        ClientStates: {
+            connected: number;
+            current: number;
+            refusing: number;
+        };
+        Status: {
+            /** @description Name of the replica of the xDS server. */
+            replica: string;
+            /** @description Release of the server. */
+            release: string;
+            ready: boolean;
+            /** @description Why it is not ready. */
+            reason?: string;
+            source: {
+                /** @enum {unknown} */
+                type: "kubernetes" | "folder";
+                /** Format: date-time */
+                lastChangeAt?: string;
+                outages: {
+                    reason: string;
+                    /** Format: date-time */
+                    since: string;
+                }[];
+                problems: {
+                    source: string;
+                    message: string;
+                }[];
+            };
+            limits: {
+                version?: string;
+                /** Format: date-time */
+                since?: string;
+                domains: number;
+                limits: number;
+            };
+            /** @description Absent: the server does not read access policies. */
+            policies?: {
+                version?: string;
+                /** Format: date-time */
+                since?: string;
+                namespaces: number;
+                problem?: string;
+            };
+            heldDeletions: {
+                /** @enum {unknown} */
+                kind: "AccessPolicy" | "RateLimitConfig";
+                reason: string;
+                objects: number;
+                command: string;
+            }[];
+            replicas: components["schemas"]["ReplicaClients"][];
+        };
+        Error: {
+            /** @description Stable; docs/errors.md lists them. */
+            code: string;
+            message: string;
+        };
+    };
+    responses: {
+        /** @description The request was refused. */
+        Refused: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The server failed to answer. Try again later. */
+        Failed: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+    };
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    getStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Status"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listObjects: {
+        parameters: {
+            query?: {
+                kind?: "AccessPolicy" | "RateLimitConfig";
+                namespace?: string;
+                /** @description Only those whose newest version is accepted, or is not. */
+                accepted?: boolean;
+                /** @description Part of the name. */
+                find?: string;
+                /** @description Most items. */
+                limit?: number;
+                /** @description `next` of the page before. Absent: the first page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getObject: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "AccessPolicy" | "RateLimitConfig";
+                namespace: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectDetail"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getObjectVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                kind: "AccessPolicy" | "RateLimitConfig";
+                namespace: string;
+                name: string;
+                generation: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ObjectManifest"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listClients: {
+        parameters: {
+            query?: {
+                kind?: "limiter" | "auth-server";
+                state?: "current" | "behind" | "refusing";
+                /** @description Part of the name. */
+                find?: string;
+                /** @description Most items. */
+                limit?: number;
+                /** @description `next` of the page before. Absent: the first page. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClientList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+}
