@@ -7,6 +7,7 @@ import type { Environment } from './commands/command.ts';
 import { contextCommands } from './commands/context.ts';
 import { keyCommands } from './commands/keys.ts';
 import { limitCommands } from './commands/limits.ts';
+import { policyCommands } from './commands/policy.ts';
 import { statusCommand } from './commands/status.ts';
 import { userCommands } from './commands/users.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
@@ -24,11 +25,12 @@ Completion: source <(tollgate complete bash), or zsh, fish.
 function createProgram(environment: Environment): Command {
   const { terminal } = environment;
   const program = new Command('tollgate')
-    .description('Limits, users and keys of Tollgate, and the state of its services.')
+    .description('Policies, limits, users and keys of Tollgate, and the state of its services.')
     .version(packageJson.version)
     .addHelpText('after', help);
   for (const one of [
     statusCommand(environment),
+    policyCommands(environment),
     limitCommands(environment),
     userCommands(environment),
     keyCommands(environment),

@@ -1,44 +1,15 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { adminToken } from '../../services/auth/test/helpers/admin.ts';
 import { signUp, startAuthServer } from '../../services/auth/test/helpers/auth-server.ts';
 import {
   adminToken as limiterToken,
   startCounterApi,
 } from '../../services/ratelimit/test/support/counter-api.ts';
-import { run } from '../src/program.ts';
+import { cli } from './helpers/tollgate.ts';
 
 const rules = 'domain: shop\ndescriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 2 } }]';
-
-interface Result {
-  readonly exitCode: number;
-  readonly output: string;
-  readonly errors: string;
-}
-
-/** Runs commands with the environment, whose contexts are those of the test. */
-function cli(t: Test, env: NodeJS.ProcessEnv = {}, input = '') {
-  const config = join(t.testdir(), 'config.json');
-  return async (...args: readonly string[]): Promise<Result> => {
-    let output = '';
-    let errors = '';
-    const exitCode = await run(args, {
-      terminal: {
-        print(text) {
-          output += text;
-        },
-        warn(line) {
-          errors += `${line}\n`;
-        },
-        isInteractive: false,
-      },
-      env: { TOLLGATE_CONFIG: config, ...env },
-      readInput: async () => input,
-    });
-    return { exitCode, output, errors };
-  };
-}
 
 t.test('limits are shown, changed for a time, and reset', async (t) => {
   const { base, decide } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });

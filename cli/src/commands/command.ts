@@ -10,19 +10,30 @@ export interface Environment {
   readonly readInput: () => Promise<string>;
 }
 
-/** Options that every command has. */
-export interface CommonOptions {
-  readonly context?: string;
+/** Options of commands that need no service. */
+export interface LocalOptions {
   readonly json?: true;
 }
 
-/** A command with the options that all have, and examples below its help. */
-export function command(name: string, summary: string, examples: readonly string[]): Command {
-  const made = new Command(name)
+/** Options of commands that ask services. */
+export interface CommonOptions extends LocalOptions {
+  readonly context?: string;
+}
+
+/** A command that needs no service, with examples below its help. */
+export function localCommand(name: string, summary: string, examples: readonly string[]): Command {
+  return new Command(name)
     .description(summary)
-    .option('--context <name>', 'Context of the configuration. Default: the current one.')
-    .option('--json', 'Print the response as JSON.');
-  return made.addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`);
+    .option('--json', 'Print the result as JSON.')
+    .addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`);
+}
+
+/** A command that asks services. */
+export function command(name: string, summary: string, examples: readonly string[]): Command {
+  return localCommand(name, summary, examples).option(
+    '--context <name>',
+    'Context of the configuration. Default: the current one.',
+  );
 }
 
 /** Options of lists that have pages. */

@@ -14,6 +14,8 @@ import type { ProtectedResource } from './resource.ts';
 export interface PolicyRule {
   /** Paths of the rule as written; undefined where no rule matches. */
   readonly label: string | undefined;
+  /** Path of the rule in its policy. Undefined where no rule matches, and for a file of routes. */
+  readonly field?: string;
   readonly access: Access;
   readonly limits: readonly LimitDescriptor[];
 }
@@ -184,7 +186,8 @@ function compileRule(spec: RuleSpec, index: number, scope: RuleScope): CompiledR
       report(`rules[${index}].limits[${position}]`, `no limit is named '${name}'${knownLimits(limits)}`);
     return limit === undefined ? [] : [toLimitDescriptor(limit)];
   });
-  return { rule: { label, access, limits: named ?? defaultLimits(limits) }, matches };
+  const field = `spec.rules[${index}]`;
+  return { rule: { label, field, access, limits: named ?? defaultLimits(limits) }, matches };
 }
 
 function readAccess(spec: AccessSpec | undefined, field: string, { access, report, hosts }: Scope): Access {
