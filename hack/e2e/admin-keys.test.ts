@@ -1,3 +1,4 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { serviceKey } from '@tollgate/testkit/service-key';
 import { authServerSecret, startRateLimitService } from '@tollgate/testkit/services';
@@ -8,7 +9,7 @@ import { sendJson } from './support/requests.ts';
 
 const rules = 'domain: shop\ndescriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 2 } }]';
 
-t.test('an API key of the auth server administers the limiter as its scopes say', async (t) => {
+t.test('credentials of the auth server administer the limiter as their scopes say', async (t) => {
   const auth = await startAuth(t, await startAuthDatabase(t), { SVC_API_KEYS_ENABLED: 'true' });
   const keysUrl = `${auth.url}/admin/api-keys`;
   const token = serviceKey(authServerSecret);
@@ -45,4 +46,18 @@ t.test('an API key of the auth server administers the limiter as its scopes say'
   const writer = await newKey('support', 'limits:write');
   t.match(await call('reset', writer.key), { status: 200 });
   t.match(await call('reset', `${writer.key}x`), { status: 401 });
+
+  const { userId } = await auth.signUp('ada@example.com');
+  await auth.change(userId, { role: 'service_role' });
+  const password = { email: 'ada@example.com', password: 'correct horse battery' };
+  const signedIn = await sendJson(`${auth.url}/token?grant_type=password`, {
+    method: 'POST',
+    body: password,
+  });
+  const { access_token: person } = JSON.parse(signedIn.text) as { readonly access_token: string };
+  t.match(await call('reset', person), { status: 200 });
+  await awaitUntil(() => /caller\W+ada@example\.com/.test(limiter.logs()), { what: 'the audit line' });
+  await auth.signOut(person);
+  const refused = async () => (await call('peek', person)).status === 401;
+  await awaitUntil(refused, { what: 'the refusal after five seconds' });
 });

@@ -73,7 +73,7 @@ export const errors = defineErrors({
     httpStatus: 401,
     grpcStatus: grpcStatus.unauthenticated,
     message:
-      'a token of ADMIN_TOKEN or ADMIN_TOKENS, or an API key with ADMIN_KEYS_URL, is required: Authorization: Bearer <token>',
+      'a token of ADMIN_TOKEN or ADMIN_TOKENS is required, or with ADMIN_KEYS_URL an API key or an access token of an administrator: Authorization: Bearer <token>',
   },
   right_missing: {
     httpStatus: 403,
@@ -83,7 +83,7 @@ export const errors = defineErrors({
   keys_unavailable: {
     httpStatus: 503,
     grpcStatus: grpcStatus.unavailable,
-    message: 'the auth server of ADMIN_KEYS_URL cannot check the API key, retry later',
+    message: 'the auth server of ADMIN_KEYS_URL cannot check the API key or access token, retry later',
   },
   certificate_not_accepted: {
     httpStatus: 403,

@@ -312,6 +312,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/credentials/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Check an API key or access token of an administrator, which another service has received */
+        post: operations["adminVerifyCredential"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/policies/explain": {
         parameters: {
             query?: never;
@@ -1447,6 +1464,19 @@ export interface components {
             key?: {
                 /** Format: uuid */
                 id: string;
+                name: string;
+                admin_scopes: string[];
+            };
+        };
+        VerifiedCredential: {
+            valid: boolean;
+            /** @description `ok`, or the error code of the admin API. */
+            code: string;
+            administrator?: {
+                /** @enum {unknown} */
+                kind: "administrator" | "api_key" | "service_token";
+                id: string;
+                /** @description Email address or phone number of a person, or name of a key. */
                 name: string;
                 admin_scopes: string[];
             };
@@ -3082,6 +3112,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminVerifyCredential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    credential: string;
+                    address?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerifiedCredential"];
                 };
             };
             "4XX": components["responses"]["Refused"];

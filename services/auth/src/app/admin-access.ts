@@ -1,8 +1,9 @@
+import { hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { auditEntry } from '../audit/audit-log.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { insufficientScope } from '../sessions/admin-request.ts';
-import { type AdminScope, hasScope } from '../sessions/admin-scopes.ts';
+import type { AdminScope } from '../sessions/admin-scopes.ts';
 import { authenticateAdminClient } from '../sessions/authenticate.ts';
 import { findAdminKey } from './admin-key.ts';
 import type { Context } from './context.ts';
@@ -46,7 +47,7 @@ export async function authorizeAdmin(
 ): Promise<void> {
   const caller = (await findAdminKey(request, context)) ?? (await authenticateAdminClient(request, context));
   if (caller === undefined) return;
-  if (scope !== undefined && !hasScope(caller.scopes, scope)) {
+  if (scope !== undefined && !hasAdminScope(caller.scopes, scope)) {
     const metadata = requestMetadata(request, context);
     const { method, routeOptions } = request;
     const traits = { method, path: routeOptions.url ?? '', scope };

@@ -10,6 +10,7 @@ import type { Registry } from 'prom-client';
 import { addUserRoutes } from '../account/routes.ts';
 import { addAdminApiKeyRoutes } from '../admin/api-key-routes.ts';
 import { addAdminAuditRoutes } from '../admin/audit-routes.ts';
+import { addCredentialRoutes } from '../admin/credential-routes.ts';
 import { addExplainRoutes } from '../admin/explain-routes.ts';
 import { addImportRoutes } from '../admin/import/routes.ts';
 import {
@@ -96,6 +97,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addAdminRedirectRoutes,
   addAdminAuditRoutes,
   addAdminApiKeyRoutes,
+  addCredentialRoutes,
   addExplainRoutes,
   addEventRoutes,
   addWebhookRoutes,

@@ -369,6 +369,18 @@ export const responses = {
     caller: maybe(Type.Record(Type.String(), Type.Unknown(), { description: 'Its attributes.' })),
     key: maybe(Type.Object({ id: uuid, name: text, admin_scopes: texts })),
   }),
+  VerifiedCredential: Type.Object({
+    valid: flag,
+    code: Type.String({ description: '`ok`, or the error code of the admin API.' }),
+    administrator: maybe(
+      Type.Object({
+        kind: Type.Enum(['administrator', 'api_key', 'service_token']),
+        id: text,
+        name: Type.String({ description: 'Email address or phone number of a person, or name of a key.' }),
+        admin_scopes: texts,
+      }),
+    ),
+  }),
   CheckExplanation: Type.Object({
     request: anyObject('Method, host and path.'),
     reason: maybe(Type.String({ description: 'Why no policy was found.' })),

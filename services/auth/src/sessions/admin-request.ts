@@ -1,3 +1,4 @@
+import { hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
 import type { AppError } from '@tollgate/kit/errors';
 import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyRequest } from 'fastify';
@@ -5,7 +6,6 @@ import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
-import { hasScope } from './admin-scopes.ts';
 import { authenticateAdmin } from './authenticate.ts';
 import type { SessionsContext } from './issue.ts';
 
@@ -31,7 +31,7 @@ export async function readAdminRequest(
  * @throws AppError `insufficient_scope`
  */
 export function checkScopes({ scopes }: Pick<AdminRequest, 'scopes'>, needed: readonly string[]): void {
-  const missing = scopes && needed.find((scope) => !hasScope(scopes, scope));
+  const missing = scopes && needed.find((scope) => !hasAdminScope(scopes, scope));
   if (missing !== undefined) throw insufficientScope(missing);
 }
 

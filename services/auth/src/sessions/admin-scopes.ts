@@ -8,7 +8,7 @@ export const adminScopeDocs = {
   'providers:write':
     'Manage identity providers. A provider says who signs in, administrators included: give it like the password of an administrator.',
   'keys:write': 'Manage API keys. The admin scopes of a key are at most those of the key that makes it.',
-  'keys:verify': 'Check API keys, for services without a gateway.',
+  'keys:verify': 'Check API keys, and access tokens of administrators, for services without a gateway.',
   'organizations:write': 'Manage organizations, their members and plans.',
   'clients:write': 'Manage OAuth clients.',
   'limits:read': 'Read limits.',
@@ -42,9 +42,4 @@ export function isKnownAdminScope(name: string): boolean {
 export function toAdminScopes(scope: unknown): ReadonlySet<string> {
   const names = typeof scope === 'string' ? scope.split(' ') : [];
   return new Set(names.filter(isKnownAdminScope).map(adminScopeName));
-}
-
-/** Whether a key with `scopes` has the right. */
-export function hasScope(scopes: ReadonlySet<string>, scope: string): boolean {
-  return scopes.has(scope) || (scope.endsWith(':read') && scopes.has(scope.replace(/:read$/, ':write')));
 }

@@ -47,6 +47,11 @@ export async function authenticateUser(request: FastifyRequest, context: Session
 async function findCaller(request: FastifyRequest, context: SessionsContext): Promise<Caller> {
   const { claims, accessToken, thumbprint } = verifyToken(request, context);
   if (thumbprint !== undefined) await proveToken(context, request, { accessToken, thumbprint });
+  return loadCaller(claims, context);
+}
+
+/** @throws AppError as `authenticateUser` */
+async function loadCaller(claims: JwtClaims, context: SessionsContext): Promise<Caller> {
   const { sub, session_id: sessionId } = claims;
   if (clientOfToken(claims) !== undefined)
     throw errors.bad_jwt({ message: 'invalid claim: sub is a client, not a user' });
@@ -118,8 +123,11 @@ export async function authenticateAdmin(
     const { user } = await authenticateUser(request, context);
     return { actor: { ...user, kind: 'administrator' } };
   }
-  const { sub, email, role } = claims;
-  const actor: AuditActor = {
+  return { actor: serviceActor(claims) };
+}
+
+function serviceActor({ sub, email, role }: JwtClaims): AuditActor {
+  return {
     kind: 'service_token',
     id: typeof sub === 'string' ? sub : '',
     // A service without email is found in the audit log by its role.
@@ -128,7 +136,6 @@ export async function authenticateAdmin(
     isSsoUser: false,
     userMetadata: {},
   };
-  return { actor };
 }
 
 /**
@@ -143,7 +150,31 @@ export async function authenticateAdminClient(
 ): Promise<Required<AdminCaller> | undefined> {
   const { client_id: clientId, session_id: sessionId } = verifyAdmin(request, context);
   if (clientId === undefined || sessionId === undefined) return undefined;
-  const { user, session, claims } = await findCaller(request, context);
+  return toAdminClient(await findCaller(request, context), context);
+}
+
+/**
+ * The administrator whose access token another service has received, with the rights that the
+ * token has here. Its session must be active, and its user still an administrator.
+ *
+ * @throws AppError as `authenticateAdmin`
+ */
+export async function verifyAdminToken(accessToken: string, context: SessionsContext): Promise<AdminCaller> {
+  const claims = verifyClaims(accessToken, context);
+  checkAdminClaims(claims, context);
+  if (claims.session_id === undefined || claims.session_id === '') return { actor: serviceActor(claims) };
+  const caller = await loadCaller(claims, context);
+  // Also without `statefulBearer`: the service has no other way to see that a session has ended.
+  checkSession(caller.session, context);
+  if (!isAdmin(caller.user, context.settings.jwtAdminRoles)) throw errors.not_admin();
+  return toAdminClient(caller, context) ?? { actor: { ...caller.user, kind: 'administrator' } };
+}
+
+/** Undefined without an OAuth client. @throws AppError `not_admin` */
+function toAdminClient(
+  { user, session, claims }: Caller,
+  context: SessionsContext,
+): Required<AdminCaller> | undefined {
   if (session?.client === undefined) return undefined;
   // The role may have changed since the token was issued.
   if (!isAdmin(user, context.settings.jwtAdminRoles)) throw errors.not_admin();
@@ -157,10 +188,15 @@ export async function authenticateAdminClient(
 
 /** Does not check the session. @throws AppError `not_admin` and others. */
 function verifyAdmin(request: FastifyRequest, context: SessionsContext): JwtClaims {
-  const { claims, thumbprint } = verifyToken(request, context);
-  if (thumbprint !== undefined) throw badJwt('tokens that are bound to a key are not for administration');
-  if (!isAdmin(claims, context.settings.jwtAdminRoles)) throw errors.not_admin();
+  const { claims } = verifyToken(request, context);
+  checkAdminClaims(claims, context);
   return claims;
+}
+
+function checkAdminClaims(claims: JwtClaims, { settings }: SessionsContext): void {
+  if (keyOfToken(claims) !== undefined)
+    throw badJwt('tokens that are bound to a key are not for administration');
+  if (!isAdmin(claims, settings.jwtAdminRoles)) throw errors.not_admin();
 }
 
 function isAdmin({ role }: { readonly role?: unknown }, adminRoles: readonly string[]): boolean {
@@ -180,13 +216,17 @@ interface PresentedToken {
 }
 
 /** @see RFC 6750 §2.1, RFC 9449 §7.1 */
-function verifyToken(
-  request: FastifyRequest,
-  { tokens, keys, nowMs, settings }: SessionsContext,
-): PresentedToken {
+function verifyToken(request: FastifyRequest, context: SessionsContext): PresentedToken {
   const [, scheme = '', accessToken] =
     /^(bearer|dpop) (\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
   if (accessToken === undefined) throw errors.no_authorization();
+  const claims = verifyClaims(accessToken, context);
+  const thumbprint = keyOfToken(claims);
+  if ((thumbprint !== undefined) !== (scheme.toLowerCase() === 'dpop')) throw wrongScheme();
+  return { accessToken, claims, thumbprint };
+}
+
+function verifyClaims(accessToken: string, { tokens, keys, nowMs, settings }: SessionsContext): JwtClaims {
   const verified = tokens.verify(accessToken, keys, nowMs());
   if (!verified.ok) throw badJwt(verified.reason);
   const { claims } = verified;
@@ -195,9 +235,7 @@ function verifyToken(
   // Only administrators may have tokens that do not expire.
   if (claims.exp === undefined && !isAdmin(claims, settings.jwtAdminRoles))
     throw badJwt('token has no exp claim');
-  const thumbprint = keyOfToken(claims);
-  if ((thumbprint !== undefined) !== (scheme.toLowerCase() === 'dpop')) throw wrongScheme();
-  return { accessToken, claims, thumbprint };
+  return claims;
 }
 
 function badJwt(reason: string) {

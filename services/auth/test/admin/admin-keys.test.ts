@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import { requiredScope } from '../../src/app/admin-access.ts';
 import { operations } from '../../src/app/operations.ts';
-import { adminScopes, hasScope } from '../../src/sessions/admin-scopes.ts';
+import { adminScopes } from '../../src/sessions/admin-scopes.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { checkKey } from '../helpers/api-keys.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
@@ -70,7 +71,7 @@ t.test('each route of administrators accepts the keys with its scope, and no oth
     for (const [held, key] of keys) {
       // A key that revokes or removes itself would end the test.
       const answer = await status(key);
-      if (hasScope(new Set([held]), scope)) {
+      if (hasAdminScope(new Set([held]), scope)) {
         t.not(answer.code, 'insufficient_scope', `${route} with ${held}`);
         t.not(answer.status, 401, `${route} with ${held}`);
       } else t.same(answer, refused, `${route} with ${held}`);
@@ -335,4 +336,62 @@ t.test('a route of administrators without a scope fails the start', (t) => {
   t.throws(() => requiredScope({ method: 'GET', url: '/user', schema: {} }), /has no scope/);
   t.equal(requiredScope({ method: 'PUT', url: '/admin/users/:user_id', schema: {} }), 'users:write');
   t.end();
+});
+
+t.test('another service checks the credentials that administrators send it', async (t) => {
+  const server = await start(t);
+  const verifier = await newKey(server, ['keys:verify']);
+  const verify = async (credential: string, by = verifier.key, address?: string) => {
+    const body = { credential, ...(address && { address }) };
+    return (await server.call('POST', '/admin/credentials/verify', { token: by, body })).body;
+  };
+  const reader = await newKey(server, ['limits:read'], { allowed_networks: ['10.0.0.0/8'] });
+  t.same(await verify(reader.key, verifier.key, '10.1.2.3'), {
+    valid: true,
+    code: 'ok',
+    administrator: {
+      kind: 'api_key',
+      id: reader.id,
+      name: 'key limits:read',
+      admin_scopes: ['limits:read'],
+    },
+  });
+  const refused = (code: string) => ({ valid: false, code });
+  t.same(await verify(reader.key, verifier.key, '192.0.2.1'), refused('api_key_network_not_allowed'));
+  t.same(await verify(token), {
+    ...{ valid: true, code: 'ok' },
+    administrator: {
+      kind: 'service_token',
+      id: '1234567890',
+      name: 'root@example.com',
+      admin_scopes: adminScopes,
+    },
+  });
+
+  const { accessToken, userId } = await signUp(server);
+  t.same(await verify(accessToken), refused('not_admin'));
+  const setRole = (role: string) => server.call('PUT', `/admin/users/${userId}`, { token, body: { role } });
+  const signIn = async (): Promise<string> => {
+    const body = { email: 'ada@example.com', password: 'correct horse' };
+    const answer = await server.call('POST', '/token?grant_type=password', { body });
+    return String(answer.body.access_token);
+  };
+  await setRole('supabase_admin');
+  t.same(await verify(accessToken), refused('not_admin'), 'the token is older than the role');
+  const first = await signIn();
+  const person = { kind: 'administrator', id: userId, name: 'ada@example.com', admin_scopes: adminScopes };
+  t.same(await verify(first), { valid: true, code: 'ok', administrator: person });
+  await server.call('POST', '/logout?scope=local', { token: first });
+  t.same(await verify(first), refused('session_not_found'));
+  const second = await signIn();
+  await setRole('authenticated');
+  t.same(await verify(second), refused('not_admin'), 'the role is that of now');
+  await setRole('supabase_admin');
+  const third = await signIn();
+  await server.call('PUT', `/admin/users/${userId}`, { token, body: { ban_duration: '1h' } });
+  t.same(await verify(third), refused('user_banned'));
+  for (const text of [`${third}x`, 'a.b.c', '..', 'tgk_x.y.z'])
+    t.match(await verify(text), { valid: false }, text);
+  server.clock.advance(3_601_000);
+  t.same(await verify(third), refused('bad_jwt'));
 });

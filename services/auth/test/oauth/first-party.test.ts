@@ -91,6 +91,14 @@ t.test('the settings define the clients, for all replicas', async (t) => {
   const asUser = { token: accessToken };
   t.match(await server.call('GET', '/admin/users', asUser), { status: 200 });
   t.match(await server.call('GET', '/admin/audit', asUser), { status: 403 }, 'not asked for');
+  const verify = async () => {
+    const verified = { token, body: { credential: accessToken } };
+    return (await server.call('POST', '/admin/credentials/verify', verified)).body;
+  };
+  t.match(await verify(), {
+    valid: true,
+    administrator: { name: 'ada@example.com', admin_scopes: ['users:read', 'limits:write'] },
+  });
   const refresh = { grant_type: 'refresh_token', client_id: consoleClientId, refresh_token: refreshToken };
   t.match(await requestToken(first, refresh), { status: 200, body: { refresh_token: /./ } });
 
@@ -107,6 +115,7 @@ t.test('the settings define the clients, for all replicas', async (t) => {
     status: 403,
     body: { error_code: 'session_not_found' },
   });
+  t.same(await verify(), { valid: false, code: 'session_not_found' });
   const { text } = await server.call('GET', '/admin/audit?kind=command_line', { token });
   // Parsed boundary: members that the test uses.
   const entries = JSON.parse(text) as { payload: Readonly<Record<string, unknown>> }[];

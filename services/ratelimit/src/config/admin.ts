@@ -40,14 +40,14 @@ export const adminSettings = {
       pattern: /^$|^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/,
       form: 'an http or https URL without user and query',
     },
-    doc: 'Base URL of the auth server. Callers may then send its API keys: the admin scope `limits:read` gives the right `read`, `limits:write` all of them. A result is kept for 5 seconds.',
+    doc: 'Base URL of the auth server. Callers may then send its API keys, and access tokens of administrators: the admin scope `limits:read` gives the right `read`, `limits:write` all of them. A result is kept for 5 seconds.',
   }),
   adminKeysToken: text({
     env: 'ADMIN_KEYS_TOKEN',
     group,
     default: '',
     secret: true,
-    doc: 'API key of the auth server with the admin scope `keys:verify`, which checks the keys of callers.',
+    doc: 'API key of the auth server with the admin scope `keys:verify`, which checks the keys and access tokens of callers.',
   }),
   adminTlsCert: text({
     env: 'ADMIN_TLS_CERT',

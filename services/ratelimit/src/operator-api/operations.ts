@@ -5,8 +5,12 @@ import type { SchemaName } from './schemas.ts';
 
 /** Who sent a request, for the audit lines. */
 export interface Caller {
-  /** The name of the token, else that in the client certificate, else `token`. */
+  /** The name of the person, key or token, else that in the client certificate, else `token`. */
   readonly caller: string;
+  /** Absent unless the auth server knows the caller: a key may be named like a person. */
+  readonly callerKind?: string;
+  /** The id of the user or API key at the auth server. */
+  readonly callerId?: string;
   readonly address: string | undefined;
 }
 

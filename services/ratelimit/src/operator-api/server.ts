@@ -2,17 +2,22 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { TLSSocket } from 'node:tls';
+import { hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
+import {
+  type Administrator,
+  CredentialVerifier,
+  VerifierUnavailableError,
+} from '@tollgate/admin-clients/verify-credentials';
 import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { isAppError, toPublicError } from '@tollgate/kit/errors';
 import { createSanGuard, type PeerGuard, peerIdentity } from '@tollgate/kit/grpc/peer';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import { reportHandshakes, type WatchedTls } from '@tollgate/kit/tls';
-import { type AdminRight, parseAdminTokens } from '../config/admin-tokens.ts';
+import { type AdminRight, adminRights, parseAdminTokens } from '../config/admin-tokens.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type HttpReply, type HttpRequest, HttpRouter, jsonReply } from '../http/router.ts';
-import { AdminKeys } from './admin-keys.ts';
 import { type Caller, type Handlers, type OperationId, operations } from './operations.ts';
 
 export interface AdminServerOptions extends HttpServerOptions {
@@ -93,7 +98,7 @@ function createAuthenticator({
 ) => Promise<Caller> {
   const { adminKeysUrl: url, adminKeysToken, adminTlsClientCacert, adminTlsClientSan } = settings;
   const tokens = acceptedTokens(settings);
-  const keys = url === '' ? undefined : new AdminKeys({ url, token: adminKeysToken, nowMs });
+  const verifier = url === '' ? undefined : new CredentialVerifier({ url, token: adminKeysToken, nowMs });
   const guard = adminTlsClientSan === '' ? undefined : createSanGuard([adminTlsClientSan]);
   return async ({ headers, socket }, right) => {
     const [, presented = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
@@ -101,23 +106,55 @@ function createAuthenticator({
     const address = socket.remoteAddress;
     // Each one is compared, so that the time does not say which.
     const [token] = tokens.filter((one) => timingSafeEqual(one.digest, digest));
-    const found = token ?? (await keys?.find(presented, address));
-    if ((tokens.length > 0 || keys !== undefined) && found === undefined)
+    const found = token ?? (verifier && (await findAdministrator(verifier, presented, address)));
+    if ((tokens.length > 0 || verifier !== undefined) && found === undefined)
       throw errors.caller_not_authenticated();
     const hasCertificate = adminTlsClientCacert !== '' && socket instanceof TLSSocket;
     const identity = hasCertificate ? identify(socket, guard) : 'token';
     // Callers with a certificate only have all rights.
     if (found?.rights?.has(right) === false)
       throw errors.right_missing({ message: `the token ${found.name} lacks the right ${right}` });
-    return { caller: found?.name ?? identity, address };
+    const { administrator } = found ?? {};
+    return {
+      caller: found?.name ?? identity,
+      ...(administrator && { callerKind: administrator.kind, callerId: administrator.id }),
+      address,
+    };
   };
 }
 
-interface AcceptedToken {
-  readonly digest: Buffer;
+/** Who calls, and what they may do. */
+interface KnownCaller {
   /** Absent for ADMIN_TOKEN, which has all rights and no name. */
   readonly name?: string;
   readonly rights?: ReadonlySet<AdminRight>;
+  /** Absent for a token of the settings. */
+  readonly administrator?: Administrator;
+}
+
+/** Admin scopes of the auth server by the rights that they give. */
+const scopeOf: Readonly<Record<AdminRight, string>> = {
+  read: 'limits:read',
+  reserve: 'limits:write',
+  write: 'limits:write',
+};
+
+/** @throws AppError `keys_unavailable` */
+async function findAdministrator(
+  verifier: CredentialVerifier,
+  presented: string,
+  address: string | undefined,
+): Promise<KnownCaller | undefined> {
+  const administrator = await verifier.verify(presented, address).catch((cause: unknown) => {
+    throw cause instanceof VerifierUnavailableError ? errors.keys_unavailable({ cause }) : cause;
+  });
+  if (administrator === undefined) return undefined;
+  const rights = adminRights.filter((right) => hasAdminScope(administrator.scopes, scopeOf[right]));
+  return { name: administrator.name, rights: new Set(rights), administrator };
+}
+
+interface AcceptedToken extends KnownCaller {
+  readonly digest: Buffer;
 }
 
 function acceptedTokens({ adminToken, adminTokens }: Settings): readonly AcceptedToken[] {

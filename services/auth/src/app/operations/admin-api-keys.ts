@@ -20,6 +20,12 @@ export const adminApiKeysOperations: Operations = {
     summary: 'Check an API key, as ext_authz does',
     response: 'VerifiedApiKey',
   },
+  'POST /admin/credentials/verify': {
+    id: 'adminVerifyCredential',
+    ...forAdmin('keys:verify'),
+    summary: 'Check an API key or access token of an administrator, which another service has received',
+    response: 'VerifiedCredential',
+  },
   'POST /admin/api-keys/import': {
     id: 'adminImportApiKeys',
     ...forAdmin('keys:write'),
