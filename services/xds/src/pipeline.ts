@@ -1,7 +1,7 @@
 import { monotonicNow, runInSlices, type Steps, scheduleByTimer } from '@tollgate/kit/time';
 import { Batches } from './batches.ts';
 import { Catalog, type CatalogChange, type CatalogEvent } from './catalog/catalog.ts';
-import type { Preview } from './catalog/preview.ts';
+import type { LimitsPreview } from './catalog/preview.ts';
 import { addResources, type CommonSnapshot, countDomains, isSameSnapshot } from './catalog/snapshot.ts';
 import {
   type ConfigObject,
@@ -137,7 +137,7 @@ export class Pipeline {
   }
 
   /** Returns the result of an object if it were created or changed now. Changes nothing. */
-  preview(object: ConfigObject): Steps<Preview> {
+  preview(object: ConfigObject): Steps<LimitsPreview> {
     const isDeleted = (id: string): boolean =>
       this.#batches.isDeleted(id) ?? this.#deletions?.isDeleted(id) === true;
     return this.#catalog.preview(object, this.#context.nowMs(), isDeleted);

@@ -67,6 +67,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Evaluate manifests against what is live, as if they were applied. Stores nothing */
+        post: operations["validateManifests"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/clients": {
         parameters: {
             query?: never;
@@ -108,6 +125,8 @@ export interface components {
             /** @description JSON path in the manifest, such as `spec.hosts[0]`. */
             field?: string;
             message: string;
+            line?: number;
+            column?: number;
         };
         ObjectSummary: {
             /** @enum {unknown} */
@@ -252,6 +271,48 @@ export interface components {
             generation: number;
             /** @description YAML without `status` and what the API server adds. */
             manifest: string;
+        };
+        ValidationRequest: {
+            /** @description YAML or JSON documents, at most 100 objects. Each is evaluated without the others. */
+            manifests: string;
+        };
+        Validation: {
+            /** @description Name of the replica of the xDS server. */
+            replica: string;
+            /** @description Whether all would be accepted as a whole. */
+            accepted: boolean;
+            /** @description Why a document is not an object. */
+            problems: {
+                line?: number;
+                column?: number;
+                message: string;
+            }[];
+            objects: components["schemas"]["ValidatedObject"][];
+        };
+        ValidatedObject: {
+            /** @enum {unknown} */
+            kind: "AccessPolicy" | "RateLimitConfig";
+            namespace: string;
+            name: string;
+            /** @description Whether the source has an object of this name. */
+            exists: boolean;
+            /** @description The generation that `changes` compares it with. */
+            inForce?: number;
+            accepted: boolean;
+            conditions: components["schemas"]["Condition"][];
+            findings: components["schemas"]["Finding"][];
+            /** @description Against the version in force. */
+            changes: components["schemas"]["SpecChange"][];
+            /** @description Changes that are not listed. */
+            moreChanges: number;
+        };
+        SpecChange: {
+            /** @description JSON path, in the new version unless it is removed. */
+            field: string;
+            /** @description Absent: it is added. */
+            before?: unknown;
+            /** @description Absent: it is removed. */
+            after?: unknown;
         };
         Client: {
             /** @enum {unknown} */
@@ -489,6 +550,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ObjectManifest"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    validateManifests: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ValidationRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Validation"];
                 };
             };
             "4XX": components["responses"]["Refused"];

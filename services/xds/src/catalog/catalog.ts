@@ -6,7 +6,7 @@ import { DomainClaims, readDomainOwner, selectClaims, wasInForce } from './domai
 import { DomainMembers } from './domain-members.ts';
 import { adoptOwner, type DomainOwner, DomainOwners, isOfClass, parseKey, toKey } from './domain-owners.ts';
 import { type MergeResult, mergeDomain } from './merge.ts';
-import { type Preview, toPreview } from './preview.ts';
+import { type LimitsPreview, toInvalidPreview, toPreview } from './preview.ts';
 import { type CommonSnapshot, SnapshotBuilder } from './snapshot.ts';
 import type { ConfigObject } from './source.ts';
 import { isNewer } from './stored-version.ts';
@@ -117,9 +117,9 @@ export class Catalog {
     { manifest, stored: _, ...identity }: ConfigObject,
     nowMs: number,
     isDeleted: (id: string) => boolean = () => false,
-  ): Steps<Preview> {
+  ): Steps<LimitsPreview> {
     const validated = yield* validateAlone(manifest, identity);
-    if (!validated.ok) return { problems: validated.problems, warnings: [] };
+    if (!validated.ok) return toInvalidPreview(validated.problems);
     const { domain, limiterClass } = validated.version.document;
     const claim = this.#claims.find(
       identity.namespace,
@@ -145,8 +145,8 @@ export class Catalog {
       );
     const commonOwner = limiterClass === undefined ? undefined : findOwner(commonKey, common);
     const owner = adoptOwner(commonOwner, all) ?? findOwner(key, members);
-    if (owner === undefined) return { problems: [], warnings: [] };
-    return toPreview(object, mergeDomain(domain, all, owner).results, this.#results);
+    const merged = owner === undefined ? new Map() : mergeDomain(domain, all, owner).results;
+    return toPreview(object, merged, this.#results);
   }
 
   *#applyEvent(event: CatalogEvent, nowMs: number): Steps<void> {

@@ -1,7 +1,8 @@
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { MergeResult } from './merge.ts';
-import type { CatalogObject, ValidVersion } from './validation.ts';
+import { type CatalogObject, formatProblems, type ValidVersion } from './validation.ts';
 import {
+  type Condition,
   describeAllowed,
   describePrecedence,
   describeRefusal,
@@ -19,14 +20,25 @@ export interface Preview {
   readonly warnings: readonly string[];
 }
 
+export interface LimitsPreview extends Preview {
+  /** The condition that it would have. */
+  readonly accepted: Condition;
+}
+
+export function toInvalidPreview(problems: readonly RuleProblem[]): LimitsPreview {
+  const message = formatProblems(problems);
+  return { accepted: { status: 'False', reason: 'Invalid', message }, problems, warnings: [] };
+}
+
 /** `merged` are the results of all objects of the domain, `before` those without the change. */
 export function toPreview(
   object: CatalogObject & { readonly valid: ValidVersion },
   merged: ReadonlyMap<CatalogObject, MergeResult>,
   before: ReadonlyMap<string, ValidationResult>,
-): Preview {
+): LimitsPreview {
   const { warnings } = object.valid;
   return {
+    accepted: toValidationResult(object, merged.get(object), merged.size === 1).accepted,
     problems: findMergeProblems(object, merged.get(object)),
     // With other objects in the domain, a limit that looks unused may be referenced by one of them.
     warnings: [

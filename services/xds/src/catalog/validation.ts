@@ -169,7 +169,7 @@ const maxLength = 4096;
 const maxLineLength = 500;
 
 /** One line per problem, `<field>: <message> (<hint>)`, then `and 7 more`. */
-function formatProblems(problems: readonly RuleProblem[]): string {
+export function formatProblems(problems: readonly RuleProblem[]): string {
   const lines: string[] = [];
   let length = 0;
   for (const problem of problems) {

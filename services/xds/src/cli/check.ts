@@ -2,11 +2,10 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
 import { compareText } from '@tollgate/kit/text';
-import { readTextFiles, type TextFile } from '@tollgate/kit/text-files';
+import { readTextFiles } from '@tollgate/kit/text-files';
 import { runInSlices } from '@tollgate/kit/time';
 import { policyKind } from '@tollgate/policies/definition/resource-shape';
 import { resourceKind } from '@tollgate/rules/resource-shape';
-import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
 import { Catalog } from '../catalog/catalog.ts';
 import type { ConfigObject } from '../catalog/source.ts';
 import { findObjectProblems } from '../catalog/validation.ts';
@@ -15,6 +14,7 @@ import { parseHostsByNamespace } from '../policies/allowed-hosts.ts';
 import { PolicyCatalog } from '../policies/policy-catalog.ts';
 import type { PolicyFinding } from '../policies/policy-result.ts';
 import { FolderContents, manifestFiles } from '../sources/folder-contents.ts';
+import { ManifestPositions, parsePosition } from '../sources/manifest-positions.ts';
 
 const command = 'tollgate-xds-check';
 const failedExitCode = 1;
@@ -174,48 +174,6 @@ async function findProblems(
     const text = hint === undefined ? message : `${message} (${hint})`;
     return { ...locate(field), ...(field !== '' && { field }), message: text };
   });
-}
-
-/** `a.yaml#2.items[0]`: file, number of the document, item of a list. */
-const labelForm = /^(?<source>.*)#(?<number>\d+)(?:\.(?<item>items\[\d+\]))?$/s;
-
-/** Positions of fields in manifests. Files are parsed again on demand. */
-export class ManifestPositions {
-  readonly #texts: ReadonlyMap<string, string>;
-  readonly #documents = new Map<string, readonly YamlDocument[]>();
-
-  constructor(files: readonly TextFile[]) {
-    this.#texts = new Map(files.map(({ source, text }) => [source, text]));
-  }
-
-  /** Position of a field, or of its nearest ancestor. Undefined for an invalid label. */
-  find(label: string, field: string): { source: string; line: number; column: number } | undefined {
-    const { source = '', number = '', item = '' } = labelForm.exec(label)?.groups ?? {};
-    const document = this.#getDocuments(source)[Number(number) - 1];
-    if (document === undefined) return undefined;
-    const path = item !== '' && field !== '' ? `${item}.${field}` : `${item}${field}`;
-    return { source, ...document.positionOf(path) };
-  }
-
-  #getDocuments(source: string): readonly YamlDocument[] {
-    const documents = this.#documents.get(source) ?? parseDocuments(this.#texts.get(source) ?? '');
-    this.#documents.set(source, documents);
-    return documents;
-  }
-}
-
-/** The documents that labels count: all except empty ones. */
-function parseDocuments(text: string): readonly YamlDocument[] {
-  return splitDocuments(text).flatMap((part) => {
-    const parsed = parse(part);
-    return parsed.ok ? parsed.documents.filter(({ value }) => value !== null && value !== undefined) : [];
-  });
-}
-
-/** Parses `a.yaml:4:22`. */
-function parsePosition(source: string): Pick<Finding, 'source' | 'line' | 'column'> {
-  const { file, line, column } = /^(?<file>.*):(?<line>\d+):(?<column>\d+)$/s.exec(source)?.groups ?? {};
-  return file === undefined ? { source } : { source: file, line: Number(line), column: Number(column) };
 }
 
 const byPosition = (a: Finding, b: Finding): number =>

@@ -7,7 +7,9 @@ import { type ClientQuery, listClients } from './clients.ts';
 import { readPageQuery } from './cursor.ts';
 import { getObject, getObjectVersion, listObjects, type ObjectName, type ObjectQuery } from './objects.ts';
 import { type OperationId, operations } from './operations.ts';
+import { schemas } from './schemas.ts';
 import { getStatus } from './status.ts';
+import { validateManifests } from './validate.ts';
 
 /** Lets a request pass. @throws AppError */
 export type Authenticate = (request: FastifyRequest) => Promise<void> | void;
@@ -23,10 +25,15 @@ const handlersOf = (state: ServerState): Handlers => ({
   getObject: ({ params }) => getObject(state, params as ObjectName),
   getObjectVersion: ({ params }) =>
     getObjectVersion(state, params as ObjectName & { readonly generation: number }),
+  validateManifests: ({ body }) =>
+    validateManifests(state, (body as { readonly manifests: string }).manifests),
   listClients: ({ query }) => listClients(state, readPageQuery(query as Listed<ClientQuery>)),
 });
 
 const prefix = '/v1';
+
+/** A hundred objects. */
+const bodyLimitBytes = 2 * 1024 * 1024;
 
 /** The admin API. @see docs/xds-admin-api.md */
 export function addAdminApi(app: FastifyInstance, state: ServerState, authenticate: Authenticate): void {
@@ -49,7 +56,9 @@ export function addAdminApi(app: FastifyInstance, state: ServerState, authentica
         schema: {
           ...('params' in operation && { params: toSchema(operation.params) }),
           ...('query' in operation && { querystring: toSchema(operation.query) }),
+          ...('request' in operation && { body: schemas[operation.request] }),
         },
+        bodyLimit: bodyLimitBytes,
         handler: async (request) => await handler(request),
       });
     }

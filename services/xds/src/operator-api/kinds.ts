@@ -1,12 +1,13 @@
-import { runSteps } from '@tollgate/kit/time';
+import { runSteps, type Steps } from '@tollgate/kit/time';
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { resourceApiVersion, resourceKind } from '@tollgate/rules/resource-shape';
+import type { ConfigObject } from '../catalog/source.ts';
 import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
 import type { ObjectHistory } from '../catalog/version-history.ts';
 import type { PolicyResult } from '../policies/policy-result.ts';
 import type { ServerState } from '../server-state.ts';
 import { toReady } from '../status/object-status.ts';
-import { type Conditions, toPolicyConditions } from '../status/policy-conditions.ts';
+import { type Conditions, toAccepted, toPolicyConditions } from '../status/policy-conditions.ts';
 import type { KindName } from './operations.ts';
 
 /** A problem or a warning of an object. */
@@ -49,6 +50,13 @@ export interface AdminObject {
 interface Kind {
   readonly all: (state: ServerState) => readonly AdminObject[];
   readonly find: (state: ServerState, id: string) => AdminObject | undefined;
+  /** The result of an object if it were created or changed now. */
+  readonly evaluate: (state: ServerState, object: ConfigObject) => Steps<Evaluation>;
+}
+
+interface Evaluation {
+  readonly accepted: Condition;
+  readonly findings: readonly Finding[];
 }
 
 /** Kinds of objects by their names. */
@@ -62,6 +70,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       const result = state.pipeline.state().results.get(id);
       return result && toLimits(state, result);
     },
+    evaluate: evaluateLimits,
   },
   [policyKind]: {
     all: (state) => {
@@ -74,6 +83,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
       const result = results?.get(id) ?? results?.get(`${policyKind}/${id}`);
       return result && toPolicy(state, result);
     },
+    evaluate: evaluatePolicy,
   },
 };
 
@@ -114,18 +124,43 @@ function toLimits(state: ServerState, result: ValidationResult): AdminObject {
       const { identity, versions } = pipeline.versions.find(id) ?? {};
       if (identity === undefined) return [];
       const { manifest } = versions?.[0] ?? {};
-      const { problems, warnings } = runSteps(pipeline.preview({ ...identity, manifest }));
-      return [
-        ...problems.map(({ field, path, message, hint }) => ({
-          severity: 'error' as const,
-          field: (field ?? path) || undefined,
-          message: hint === undefined ? message : `${message} (${hint})`,
-        })),
-        ...warnings.map((message) => ({ severity: 'warning' as const, message })),
-      ];
+      return runSteps(evaluateLimits(state, { ...identity, manifest })).findings;
     },
     servedIn: () => (domain === undefined ? [] : [{ clients: 'limiter', resource: domain, limiterClass }]),
   };
+}
+
+function* evaluateLimits({ pipeline }: ServerState, object: ConfigObject): Steps<Evaluation> {
+  const { accepted, problems, warnings } = yield* pipeline.preview(object);
+  const errors = problems.map(({ field, path, message, hint }) => ({
+    field: (field ?? path) || undefined,
+    message: hint === undefined ? message : `${message} (${hint})`,
+  }));
+  return {
+    accepted,
+    findings: listFindings(
+      errors,
+      warnings.map((message) => ({ message })),
+    ),
+  };
+}
+
+function* evaluatePolicy({ policies }: ServerState, object: ConfigObject): Steps<Evaluation> {
+  if (policies === undefined) {
+    const message = 'this server does not read access policies: set XDS_ACCESS_POLICIES=true';
+    return { accepted: { ...notObserved, message }, findings: listFindings([{ message }], []) };
+  }
+  const { problems, warnings } = yield* policies.evaluate(object);
+  return { accepted: toAccepted(problems), findings: listFindings(problems, warnings) };
+}
+
+type Located = Omit<Finding, 'severity'>;
+
+function listFindings(problems: readonly Located[], warnings: readonly Located[]): readonly Finding[] {
+  return [
+    ...problems.map(({ field, message }) => ({ severity: 'error' as const, field, message })),
+    ...warnings.map(({ field, message }) => ({ severity: 'warning' as const, field, message })),
+  ];
 }
 
 const notObserved: Condition = { status: 'Unknown', reason: 'Pending', message: 'not evaluated yet' };
@@ -156,10 +191,7 @@ function toPolicy({ policies, policyStatuses }: ServerState, result: PolicyResul
         }),
       };
     },
-    findings: () => [
-      ...problems.map(({ field, message }) => ({ severity: 'error' as const, field, message })),
-      ...warnings.map(({ field, message }) => ({ severity: 'warning' as const, field, message })),
-    ],
+    findings: () => listFindings(problems, warnings),
     servedIn: () => [
       { clients: 'auth-server', resource: namespace },
       ...(counts()?.limiters === undefined ? [] : [{ clients: 'limiter' as const, resource: rules }]),

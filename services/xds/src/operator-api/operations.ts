@@ -56,6 +56,12 @@ export const operations = {
     params: { ...name, generation: { type: 'integer', minimum: 0 } },
     response: 'ObjectManifest',
   },
+  validateManifests: {
+    ...{ method: 'POST', path: '/v1/validate', ...ofObjects },
+    summary: 'Evaluate manifests against what is live, as if they were applied. Stores nothing',
+    request: 'ValidationRequest',
+    response: 'Validation',
+  },
   listClients: {
     ...{ method: 'GET', path: '/v1/clients', tag: 'Clients', right: 'read' },
     summary: 'List the limiters and auth servers that are connected to this replica, by kind and node id',

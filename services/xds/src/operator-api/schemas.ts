@@ -10,6 +10,9 @@ const total = { ...count, description: 'Items on all pages.' };
 const next = { ...text, description: '`cursor` of the next page. Absent: there is none.' };
 const clientKind = { enum: ['limiter', 'auth-server'] };
 
+/** Position in the text of a request. */
+const position = { line: count, column: count };
+
 const rejection = object({
   version: { ...text, description: 'The version that was refused.' },
   at: time,
@@ -63,8 +66,9 @@ export const schemas = {
       severity: { enum: ['error', 'warning'] },
       field: { ...text, description: 'JSON path in the manifest, such as `spec.hosts[0]`.' },
       message: text,
+      ...position,
     },
-    { optional: ['field'] },
+    { optional: ['field', 'line', 'column'] },
   ),
   ObjectSummary: object(summary, { optional: optionalOfSummary }),
   ObjectCounts: object({ total: count, refused: count }),
@@ -130,6 +134,42 @@ export const schemas = {
     generation,
     manifest: { ...text, description: 'YAML without `status` and what the API server adds.' },
   }),
+  ValidationRequest: object({
+    manifests: {
+      ...{ type: 'string', minLength: 1, maxLength: 2_000_000 },
+      description: 'YAML or JSON documents, at most 100 objects. Each is evaluated without the others.',
+    },
+  }),
+  Validation: object({
+    replica,
+    accepted: { ...flag, description: 'Whether all would be accepted as a whole.' },
+    problems: {
+      ...list(object({ ...position, message: text }, { optional: ['line', 'column'] })),
+      description: 'Why a document is not an object.',
+    },
+    objects: list(ref('ValidatedObject')),
+  }),
+  ValidatedObject: object(
+    {
+      ...name,
+      exists: { ...flag, description: 'Whether the source has an object of this name.' },
+      inForce: { ...generation, description: 'The generation that `changes` compares it with.' },
+      accepted: flag,
+      conditions: list(ref('Condition')),
+      findings: list(ref('Finding')),
+      changes: { ...list(ref('SpecChange')), description: 'Against the version in force.' },
+      moreChanges: { ...count, description: 'Changes that are not listed.' },
+    },
+    { optional: ['inForce'] },
+  ),
+  SpecChange: object(
+    {
+      field: { ...text, description: 'JSON path, in the new version unless it is removed.' },
+      before: { description: 'Absent: it is added.' },
+      after: { description: 'Absent: it is removed.' },
+    },
+    { optional: ['before', 'after'] },
+  ),
   Client: object(
     {
       kind: clientKind,

@@ -17,7 +17,12 @@ import { policyProblemReasons, unenforcedReasons } from '../metrics.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { heldPolicies } from './held-policies.ts';
 import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
-import { formatFinding, type PolicyReporter, type PolicyResult } from './policy-result.ts';
+import {
+  formatFinding,
+  type PolicyFinding,
+  type PolicyReporter,
+  type PolicyResult,
+} from './policy-result.ts';
 import type { PolicySource } from './policy-source.ts';
 import { Rollout, type RolloutClients } from './rollout.ts';
 
@@ -128,9 +133,22 @@ export class PolicyPipeline {
   *preview(object: ConfigObject): Steps<Preview> {
     yield;
     const { problems, warnings } = this.#catalog.preview(object);
+    // A problem that other objects may still end is a warning.
     return {
       problems: problems.map(({ source, field = '', message }) => ({ source, path: '', field, message })),
       warnings: warnings.map(formatFinding),
+    };
+  }
+
+  /** The findings that an object would have if it were created or changed now. */
+  *evaluate(object: ConfigObject): Steps<Pick<PolicyResult, 'problems' | 'warnings'>> {
+    yield;
+    const { problems, warnings } = this.#catalog.preview(object);
+    const reasons: readonly string[] = policyProblemReasons;
+    const isProblem = ({ reason }: PolicyFinding) => reasons.includes(reason);
+    return {
+      problems: [...problems, ...warnings.filter(isProblem)],
+      warnings: warnings.filter((finding) => !isProblem(finding)),
     };
   }
 

@@ -75,21 +75,20 @@ export function findActionNeeded(
 
 function evaluate(observation: PolicyObservation) {
   const { result, isSeen } = observation;
-  const [problem] = result.problems;
-  const accepted: Condition =
-    problem === undefined
-      ? {
-          status: 'True',
-          reason: 'Accepted',
-          message: 'the policy is valid, and may have its hosts or targets',
-        }
-      : { status: 'False', reason: problem.reason, message: formatAll(result.problems) };
+  const accepted = toAccepted(result.problems);
   const chosen = chooseAncestors(result);
   const ancestors = chosen.map((ancestor) => ({
     ancestor,
     enforced: toEnforced(ancestor, { isSeen, ancestors: chosen.length }),
   }));
   return { accepted, programmed: toProgrammed(observation), ancestors };
+}
+
+export function toAccepted(problems: readonly PolicyFinding[]): Condition {
+  const [problem] = problems;
+  if (problem !== undefined) return { status: 'False', reason: problem.reason, message: formatAll(problems) };
+  const message = 'the policy is valid, and may have its hosts or targets';
+  return { status: 'True', reason: 'Accepted', message };
 }
 
 /** True only for a policy that is accepted as a whole: tools wait for it after an edit. */

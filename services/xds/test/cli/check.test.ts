@@ -1,6 +1,6 @@
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
-import { ManifestPositions } from '../../src/cli/check.ts';
+import { ManifestPositions } from '../../src/sources/manifest-positions.ts';
 import { runCommand } from '../support/run-command.ts';
 
 const check = (...args: string[]) => runCommand('cli/check-manifests.ts', args);

@@ -210,6 +210,74 @@ t.test('the status has the source, what is served and what is held back', async 
   });
 });
 
+t.test('manifests are evaluated against what is live, and nothing is stored', async (t) => {
+  const { call, until, get } = await startApi(t, {
+    'web.yaml': manifestText('web', 1),
+    'open.yaml': policyText('open'),
+  });
+  await until('/v1/objects', ({ total }) => total === 2, 'all objects');
+  const manifests = documents(
+    manifestText('web', 2),
+    manifestText('bad').replace('Minute', 'Fortnight'),
+    policyText('open', '{ hosts: [open.test], more: 1 }'),
+    policyText('new'),
+    'kind: Secret\n',
+  );
+  const { json } = await call('/v1/validate', { body: { manifests } });
+  t.match(json, {
+    accepted: false,
+    problems: [{ line: 29, column: 1, message: /kind: Secret is not read/ }],
+    objects: [
+      {
+        ...{ kind: 'RateLimitConfig', name: 'web', exists: true, inForce: 1, accepted: true, findings: [] },
+        changes: [{ field: 'spec.descriptors[0].rateLimit.requestsPerUnit', before: 1, after: 2 }],
+      },
+      {
+        ...{ name: 'bad', exists: false, accepted: false, changes: [{ field: 'spec', after: {} }] },
+        conditions: [{ type: 'Accepted', status: 'False', reason: 'Invalid', message: /Fortnight/ }],
+        findings: [{ severity: 'error', field: 'spec.descriptors[0].rateLimit.unit', line: 17, column: 20 }],
+      },
+      { kind: 'AccessPolicy', name: 'open', accepted: false, findings: [{ field: 'spec.more', line: 22 }] },
+      { name: 'new', namespace: 'shop', exists: false, accepted: true },
+    ],
+  });
+  t.match(await get('/v1/objects'), { total: 2 });
+  t.match(await get(ofLimits), { generation: 1, versions: { length: 1 } });
+});
+
+t.test('a conflict with a live object is found, also one that other objects may end', async (t) => {
+  const { call, until } = await startApi(t, {
+    'web.yaml': manifestText('web', 1, 'one'),
+    'open.yaml': policyText('open'),
+  });
+  await until('/v1/objects', ({ total }) => total === 2, 'all objects');
+  const manifests = documents(
+    manifestText('web', 1, 'two'),
+    policyText('other', '{ hosts: [open.test] }').replace('shop', 'web'),
+  );
+  t.match((await call('/v1/validate', { body: { manifests } })).json, {
+    objects: [
+      { conditions: [{ reason: 'DomainConflict' }], findings: [{ field: 'spec.domain', line: 5 }] },
+      { conditions: [{ status: 'False', reason: 'Conflicted' }], findings: [{ severity: 'error' }] },
+    ],
+  });
+});
+
+t.test('a text that is no YAML, and values that kubectl reads differently, are refused', async (t) => {
+  const { call } = await startApi(t, {});
+  const validate = async (manifests: string) => (await call('/v1/validate', { body: { manifests } })).json;
+  t.match(await validate('a: ['), { accepted: false, problems: [{ line: Number }], objects: [] });
+  t.match(await validate(manifestText('web').replace('10', '0100')), {
+    objects: [{ accepted: false, findings: [{ line: 8, message: /64 for kubectl/ }] }],
+  });
+  const many = documents(...Array.from({ length: 101 }, (_, i) => manifestText(`o${i}`)));
+  t.match(await validate(many), { objects: { length: 100 }, problems: [{ message: /more than 100/ }] });
+  t.match(await call('/v1/validate', { body: {} }), { status: 400, json: { code: 'invalid_request' } });
+  t.match(await call('/v1/validate', { body: { manifests: 'x'.repeat(3_000_000) } }), {
+    ...{ status: 413, json: { code: 'body_too_large' } },
+  });
+});
+
 t.test('invalid requests are refused with the reason', async (t) => {
   const { call } = await startApi(t, {});
   for (const [path, status, code, message] of [
