@@ -2,6 +2,8 @@ import { ignoredSettings } from '../../services/auth/src/config/gotrue.ts';
 import { profileDefaults } from '../../services/auth/src/config/security-profile.ts';
 import { settingsSpec as authSettings } from '../../services/auth/src/config/settings.ts';
 import { errors as authErrors } from '../../services/auth/src/errors.ts';
+import { settingsSpec as consoleSettings } from '../../services/console/src/config/settings.ts';
+import { errors as consoleErrors } from '../../services/console/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.ts';
 import { counterApiDocument } from '../../services/ratelimit/src/operator-api/open-api.ts';
@@ -54,6 +56,7 @@ export const generators: readonly Generator[] = [
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),
   markdownPage('docs/settings-xds.md', () => renderSettingsPage('the xDS server', xdsSettings)),
+  markdownPage('docs/settings-console.md', () => renderSettingsPage('the console', consoleSettings)),
   markdownPage('docs/settings-auth.md', () =>
     renderSettingsPage('the user authentication server', authSettings, {
       end: renderIgnoredSettings(ignoredSettings),
@@ -79,6 +82,7 @@ export const generators: readonly Generator[] = [
       'the rate limit service': ratelimitErrors,
       'the xDS server': xdsErrors,
       'the user authentication server': authErrors,
+      'the console': consoleErrors,
     }),
   ),
 ];

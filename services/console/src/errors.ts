@@ -1,0 +1,31 @@
+import { defineErrors, grpcStatus } from '@tollgate/kit/errors';
+
+/** All errors of the console, by their stable code. */
+export const errors = defineErrors({
+  page_not_found: {
+    httpStatus: 404,
+    grpcStatus: grpcStatus.notFound,
+    message: 'There is no such page. The menu lists all pages.',
+  },
+  missing_scope: {
+    httpStatus: 403,
+    grpcStatus: grpcStatus.permissionDenied,
+    message: 'Your account does not have the right to see or do this.',
+  },
+  form_rejected: {
+    httpStatus: 403,
+    grpcStatus: grpcStatus.permissionDenied,
+    message:
+      'The form is of an earlier session or another site, and nothing was changed. Load the page again.',
+  },
+  sign_in_failed: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.unauthenticated,
+    message: 'The sign-in did not complete. Start again.',
+  },
+  sign_in_unavailable: {
+    httpStatus: 503,
+    grpcStatus: grpcStatus.unavailable,
+    message: 'The auth server does not answer, and signing in needs it. Retry in a moment.',
+  },
+});

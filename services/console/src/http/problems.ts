@@ -1,0 +1,56 @@
+import { toPublicError } from '@tollgate/kit/errors';
+import { type Html, html } from '@tollgate/kit/html';
+import type { FastifyReply } from 'fastify';
+import type { Context } from '../context.ts';
+import { ServiceError } from '../services/session-clients.ts';
+import type { Session } from '../sign-in/sessions.ts';
+import { type Problem, problem } from '../ui/messages.ts';
+import { time } from '../ui/text.ts';
+import { sendPage } from './responses.ts';
+
+interface Failure {
+  readonly error: unknown;
+  readonly session: Session | undefined;
+  readonly url: URL;
+}
+
+/** Sends a page with what is wrong and what to do. */
+export function sendProblem(
+  context: Context,
+  reply: FastifyReply,
+  { error, session, url }: Failure,
+): FastifyReply {
+  const { status, ...described } = describeProblem(error, context.nowMs());
+  if (status >= 500 && !(error instanceof ServiceError))
+    context.logger.error({ err: error, path: url.pathname }, 'failed to serve a page');
+  const content = html`${problem(described)}<p><a href="${url.pathname + url.search}">Load this page again</a></p>`;
+  return sendPage(context, reply, { session, url, title: described.title, content, status });
+}
+
+/** A problem in a part of a page whose rest works. Throws errors that are not of services. */
+export function problemOf(error: unknown, nowMs: number): Html {
+  if (!(error instanceof ServiceError)) throw error;
+  return problem(describeProblem(error, nowMs));
+}
+
+function describeProblem(error: unknown, nowMs: number): Problem & { readonly status: number } {
+  if (error instanceof ServiceError) return describeServiceError(error, nowMs);
+  const { code, httpStatus, message } = toPublicError(error);
+  return { title: titles[code] ?? 'This did not work', text: message, status: httpStatus };
+}
+
+const titles: Readonly<Record<string, string>> = {
+  page_not_found: 'Page not found',
+  missing_scope: 'No access',
+  form_rejected: 'Form rejected',
+  sign_in_failed: 'Sign-in failed',
+  sign_in_unavailable: 'Auth server unavailable',
+};
+
+function describeServiceError(error: ServiceError, nowMs: number): Problem & { readonly status: number } {
+  const { service, url, outage, message, status = 502 } = error;
+  if (outage === undefined)
+    return { title: `${service} refused the request`, text: `${message} (${error.code})`, status };
+  const text = html`${service} at ${url} has not answered since ${time(outage.sinceMs, nowMs)}: ${outage.reason}. Check that it runs, and that the console may reach it. The rest of the console works.`;
+  return { title: `${service} does not answer`, text, command: `curl -i ${url}/`, status: 502 };
+}

@@ -1,0 +1,119 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { OAuthError } from '@tollgate/oauth2-client';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
+import type { Permission } from '../scopes.ts';
+import { checkForm } from '../sign-in/csrf.ts';
+import type { Session } from '../sign-in/sessions.ts';
+import { findSession, redirectToSignIn } from './browser-session.ts';
+import { sendProblem } from './problems.ts';
+import { sendPage } from './responses.ts';
+import { Visit } from './visit.ts';
+
+/** A page. */
+export interface View {
+  readonly title: string;
+  readonly content: Html;
+  /** Default 200. */
+  readonly status?: number;
+}
+
+/** GET of a page, or of one of its regions. */
+interface PageRoute {
+  /** Has parameters as `:id`. */
+  readonly path: string;
+  readonly permission: Permission;
+  readonly view: (visit: Visit) => Promise<View> | View;
+}
+
+/** POST of a form. */
+interface ActionRoute {
+  readonly path: string;
+  readonly permission: Permission;
+  /** Returns the path to go to. */
+  readonly submit: (visit: Visit, form: URLSearchParams) => Promise<string>;
+}
+
+/** A part of the console: an entry of the menu, with its pages and actions. */
+export interface Area {
+  readonly name: string;
+  readonly title: string;
+  /** Its first page. */
+  readonly path: string;
+  /** Heading in the menu. */
+  readonly group: 'Traffic' | 'Access' | 'Operation';
+  readonly permission: Permission;
+  readonly pages: readonly PageRoute[];
+  readonly actions: readonly ActionRoute[];
+}
+
+/** Adds the routes of all areas. */
+export function addAreas(app: FastifyInstance, context: Context, areas: readonly Area[]): void {
+  for (const { name, pages, actions } of areas) {
+    const config = { area: name };
+    for (const page of pages)
+      app.get(page.path, { config, exposeHeadRoute: false }, (request, reply) =>
+        showPage(context, page, { request, reply }),
+      );
+    for (const action of actions)
+      app.post(action.path, { config }, (request, reply) => submitForm(context, action, { request, reply }));
+  }
+}
+
+interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+async function showPage(context: Context, page: PageRoute, exchange: Exchange): Promise<FastifyReply> {
+  const { request, reply } = exchange;
+  const session = findSession(context, request);
+  if (session === undefined) return redirectToSignIn(context, request, reply);
+  const visit = await openVisit(context, session, request);
+  if (visit === undefined) return redirectToSignIn(context, request, reply);
+  try {
+    if (!visit.can(page.permission)) throw errors.missing_scope();
+    const { title, content, status = 200 } = await page.view(visit);
+    if (visit.region === undefined)
+      return sendPage(context, reply, { session, url: visit.url, title, content, status });
+    const region = visit.findRegion(visit.region);
+    if (region === undefined) throw errors.page_not_found();
+    return reply.type('text/html; charset=utf-8').send(html`${region}`.toString());
+  } catch (error) {
+    return sendProblem(context, reply, { error, session, url: visit.url });
+  }
+}
+
+async function submitForm(context: Context, action: ActionRoute, exchange: Exchange): Promise<FastifyReply> {
+  const { request, reply } = exchange;
+  const session = findSession(context, request);
+  const url = new URL(request.url, context.settings.externalUrl);
+  try {
+    if (session === undefined) throw errors.form_rejected();
+    const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
+    const { externalUrl } = context.settings;
+    checkForm(session, form, { headers: request.headers, externalUrl });
+    const visit = await openVisit(context, session, request);
+    if (visit === undefined) throw errors.form_rejected();
+    if (!visit.can(action.permission)) throw errors.missing_scope();
+    return reply.redirect(`${externalUrl}${await action.submit(visit, form)}`, 303);
+  } catch (error) {
+    return sendProblem(context, reply, { error, session, url });
+  }
+}
+
+/** Undefined when the auth server has ended the session of the person. */
+async function openVisit(
+  context: Context,
+  session: Session,
+  request: FastifyRequest,
+): Promise<Visit | undefined> {
+  try {
+    return await Visit.open(context, session, request);
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw errors.sign_in_unavailable({ cause: error });
+    context.sessions.delete(session.id);
+    return undefined;
+  }
+}

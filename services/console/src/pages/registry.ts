@@ -1,0 +1,5 @@
+import type { Area } from '../http/routes.ts';
+import { usersArea } from './users/routes.ts';
+
+/** All parts of the console, in the order of the menu. A new one is one line. */
+export const areas: readonly Area[] = [usersArea];

@@ -1,0 +1,103 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { problemOf } from '../../http/problems.ts';
+import type { View } from '../../http/routes.ts';
+import type { Visit } from '../../http/visit.ts';
+import { emptyState } from '../../ui/messages.ts';
+import { table } from '../../ui/table.ts';
+import { badge, copyable, details, time } from '../../ui/text.ts';
+import { displayName, toUserRow, type User } from './user.ts';
+
+/** One user. */
+export async function viewUser(visit: Visit): Promise<View> {
+  const path = { user_id: visit.param('id') };
+  const [user, sessions, factors] = await Promise.all([
+    visit.services.auth((client) => client.GET('/admin/users/{user_id}', { params: { path } })),
+    sessionsOf(visit, path).catch((error: unknown) => problemOf(error, visit.nowMs)),
+    factorsOf(visit, path).catch((error: unknown) => problemOf(error, visit.nowMs)),
+  ]);
+  return {
+    title: displayName(user),
+    content: html`<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
+${sessions}${factors}${identities(user, visit)}`,
+  };
+}
+
+function profile(user: User, nowMs: number): Html {
+  const { state, tone, plan, role } = toUserRow(user, nowMs);
+  return html`<section class="card"><h2>Profile</h2>${details({
+    State: badge(state, tone),
+    Id: copyable(user.id),
+    Email: user.email === '' ? undefined : copyable(user.email),
+    Phone: user.phone === '' ? undefined : copyable(`+${user.phone}`),
+    Role: role,
+    Plan: plan,
+    'Banned until': time(user.banned_until, nowMs),
+    'Last sign-in': time(user.last_sign_in_at, nowMs),
+    Confirmed: time(user.confirmed_at, nowMs),
+    Created: time(user.created_at, nowMs),
+    Changed: time(user.updated_at, nowMs),
+  })}</section>`;
+}
+
+function metadata({ app_metadata: app, user_metadata: own }: User): Html {
+  return html`<section class="card stack"><div><h2>Metadata of the application</h2><pre>${JSON.stringify(app, null, 2)}</pre></div>
+<div><h2>Metadata of the user</h2><pre>${JSON.stringify(own, null, 2)}</pre></div></section>`;
+}
+
+type UserPath = { readonly user_id: string };
+
+async function sessionsOf(visit: Visit, path: UserPath): Promise<Html> {
+  const { sessions } = await visit.services.auth((client) =>
+    client.GET('/admin/users/{user_id}/sessions', { params: { path } }),
+  );
+  return table({
+    caption: 'Sessions',
+    rows: sessions,
+    url: visit.url,
+    empty: emptyState('The user is not signed in anywhere.'),
+    rowId: ({ id }) => `session-${id}`,
+    columns: [
+      { title: 'Device', cell: (session) => session.user_agent || undefined },
+      { title: 'Address', cell: ({ ip }) => ip || undefined },
+      { title: 'Level', cell: ({ aal }) => aal },
+      { title: 'Methods', cell: ({ amr }) => amr.map(({ method }) => method).join(', ') },
+      { title: 'Created', cell: (session) => time(session.created_at, visit.nowMs) },
+      { title: 'Refreshed', cell: (session) => time(session.refreshed_at, visit.nowMs) },
+    ],
+  });
+}
+
+async function factorsOf(visit: Visit, path: UserPath): Promise<Html> {
+  const factors = await visit.services.auth((client) =>
+    client.GET('/admin/users/{user_id}/factors', { params: { path } }),
+  );
+  return table({
+    caption: 'Factors',
+    rows: factors,
+    url: visit.url,
+    empty: emptyState('The user has no second factor.'),
+    rowId: ({ id }) => `factor-${id}`,
+    columns: [
+      { title: 'Name', cell: (factor) => factor.friendly_name || factor.factor_type },
+      { title: 'Type', cell: (factor) => factor.factor_type },
+      { title: 'State', cell: ({ status }) => badge(status, status === 'verified' ? 'neutral' : 'warn') },
+      { title: 'Created', cell: (factor) => time(factor.created_at, visit.nowMs) },
+    ],
+  });
+}
+
+function identities(user: User, visit: Visit): Html {
+  return table({
+    caption: 'Identities',
+    rows: user.identities,
+    url: visit.url,
+    empty: emptyState('The user has no identity of a provider.'),
+    rowId: (identity) => `identity-${identity.identity_id}`,
+    columns: [
+      { title: 'Provider', cell: ({ provider }) => provider },
+      { title: 'Email', cell: ({ email }) => email },
+      { title: 'Last sign-in', cell: (identity) => time(identity.last_sign_in_at, visit.nowMs) },
+      { title: 'Created', cell: (identity) => time(identity.created_at, visit.nowMs) },
+    ],
+  });
+}

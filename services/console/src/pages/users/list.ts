@@ -1,0 +1,80 @@
+import { html } from '@tollgate/kit/html';
+import type { View } from '../../http/routes.ts';
+import type { Visit } from '../../http/visit.ts';
+import { type FilterField, filters } from '../../ui/form.ts';
+import { emptyState } from '../../ui/messages.ts';
+import { type Column, table } from '../../ui/table.ts';
+import { badge, time } from '../../ui/text.ts';
+import { toUserRow, type UserRow } from './user.ts';
+
+const pageSize = 50;
+
+const yesNo = { '': 'Any', true: 'Yes', false: 'No' };
+
+const fields: readonly FilterField[] = [
+  { name: 'q', label: 'Email, phone, name or id', placeholder: 'ada@example.com', isSearch: true },
+  { name: 'provider', label: 'Provider', placeholder: 'google' },
+  { name: 'role', label: 'Role', placeholder: 'authenticated' },
+  { name: 'plan', label: 'Plan', placeholder: 'free' },
+  { name: 'banned', label: 'Banned', choices: yesNo },
+  { name: 'confirmed', label: 'Confirmed', choices: yesNo },
+];
+
+/** The list of users: filters, order and cursor are in the URL. */
+export async function viewUsers(visit: Visit): Promise<View> {
+  const { users, pagination } = await visit.services.auth((client) =>
+    client.GET('/admin/users', { params: { query: toQuery(visit) } }),
+  );
+  return {
+    title: 'Users',
+    content: html`${filters(fields, visit.url)}
+${table({
+  caption: 'Users',
+  columns: columns(visit.nowMs),
+  rows: users.map((user) => toUserRow(user, visit.nowMs)),
+  empty: emptyState(
+    visit.url.search === ''
+      ? 'There are no users yet. One signs up at the hosted page of the auth server.'
+      : 'No user matches these filters.',
+  ),
+  url: visit.url,
+  nextCursor: pagination?.next_cursor,
+  rowId: ({ id }) => `user-${id}`,
+})}`,
+  };
+}
+
+const sameNames = ['provider', 'role', 'plan', 'banned', 'confirmed', 'sort', 'cursor'] as const;
+
+/** The parameters of the auth server for those of the page. */
+function toQuery(visit: Visit): Record<string, string> {
+  const same = sameNames.flatMap((name) => {
+    const value = visit.query(name);
+    return value === undefined ? [] : [[name, value.trim()] as const];
+  });
+  const search = visit.query('q')?.trim();
+  return {
+    ...Object.fromEntries(same),
+    limit: String(pageSize),
+    ...(search !== undefined && toSearch(search)),
+  };
+}
+
+/** The start of a text is found by an index, an exact value by another one. */
+function toSearch(text: string): Record<string, string> {
+  if (/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(text)) return { email: text };
+  if (/^\+?\d{7,15}$/.test(text)) return { phone: text.replace('+', '') };
+  return { prefix: text };
+}
+
+function columns(nowMs: number): readonly Column<UserRow>[] {
+  return [
+    { title: 'User', cell: ({ id, name }) => html`<a href="/users/${id}">${name}</a>` },
+    { title: 'State', cell: ({ state, tone }) => badge(state, tone) },
+    { title: 'Role', cell: ({ role }) => role },
+    { title: 'Plan', cell: ({ plan }) => plan },
+    { title: 'Providers', cell: ({ providers }) => providers.join(', ') },
+    { title: 'Last sign-in', cell: ({ lastSignInAt }) => time(lastSignInAt, nowMs) },
+    { title: 'Created', sort: 'created_at', cell: ({ createdAt }) => time(createdAt, nowMs) },
+  ];
+}

@@ -1,0 +1,31 @@
+/**
+ * Pages and actions with the admin scope that each needs (docs/admin-scopes.md). Without the scope,
+ * a person gets neither link nor button, and 403 for the request.
+ */
+const scopes = {
+  overview: undefined,
+  users: 'users:read',
+  'users/change': 'users:write',
+  'users/audit': 'audit:read',
+} as const satisfies Readonly<Record<string, string | undefined>>;
+
+/** A page or action with rights of its own. */
+export type Permission = keyof typeof scopes;
+
+const prefix = 'tollgate:';
+
+/** All scopes of the table, or those of them that a setting names. */
+export function requestedScopes(only: readonly string[]): readonly string[] {
+  const all = new Set(Object.values(scopes).filter((scope) => scope !== undefined));
+  return [...all].filter((scope) => only.length === 0 || only.includes(scope)).map((scope) => prefix + scope);
+}
+
+/** Whether the granted scopes, as in a token response, suffice. `…:write` includes `…:read`. */
+export function isPermitted(granted: ReadonlySet<string>, permission: Permission): boolean {
+  const scope: string | undefined = scopes[permission];
+  return (
+    scope === undefined ||
+    granted.has(prefix + scope) ||
+    (scope.endsWith(':read') && granted.has(prefix + scope.replace(/:read$/, ':write')))
+  );
+}

@@ -1,0 +1,109 @@
+import {
+  type AuthClient,
+  createAuthClient,
+  createLimiterClient,
+  type LimiterClient,
+  RequestError,
+  unwrap,
+} from '@tollgate/admin-clients/clients';
+import type { Settings } from '../config/settings.ts';
+import type { Outage, Outages } from './outages.ts';
+import { type Addresses, resolveReplicas } from './replicas.ts';
+
+/** A service did not answer, or refused a request. */
+export class ServiceError extends Error {
+  readonly service: string;
+  readonly url: string;
+  /** Code of the service; `unreachable` without a response. */
+  readonly code: string;
+  readonly status: number | undefined;
+  /** Set when there was no response. */
+  readonly outage: Outage | undefined;
+
+  constructor(error: RequestError, where: { service: string; url: string; outage: Outage | undefined }) {
+    super(error.message, { cause: error });
+    this.name = 'ServiceError';
+    this.service = where.service;
+    this.url = where.url;
+    this.code = error.code;
+    this.status = error.status;
+    this.outage = where.outage;
+  }
+}
+
+type Request<Client, T> = (client: Client) => Promise<{ data?: T; error?: unknown; response: Response }>;
+
+/** The result of one replica. */
+export interface ReplicaResult<T> {
+  readonly url: string;
+  readonly result:
+    | { readonly ok: true; readonly value: T }
+    | { readonly ok: false; readonly error: ServiceError };
+}
+
+interface SessionClientsOptions {
+  readonly settings: Pick<Settings, 'authUrl' | 'limiterUrls' | 'requestTimeoutMs'>;
+  readonly outages: Outages;
+  /** The access token of the person. */
+  readonly token: string;
+  /** Default: those of DNS. */
+  readonly addresses?: Addresses;
+}
+
+/** The admin APIs of the services, with the access token of one person. */
+export class SessionClients {
+  readonly #options: SessionClientsOptions;
+
+  constructor(options: SessionClientsOptions) {
+    this.#options = options;
+  }
+
+  /** Sends a request to the auth server. @throws ServiceError */
+  auth<T>(request: Request<AuthClient, T>): Promise<T> {
+    const { settings, token } = this.#options;
+    const url = settings.authUrl;
+    const client = createAuthClient({ url, token, timeoutMs: settings.requestTimeoutMs });
+    return this.#ask('The auth server', url, () => request(client));
+  }
+
+  /** Sends a request to every replica of the rate limit services. */
+  async limiters<T>(request: Request<LimiterClient, T>): Promise<readonly ReplicaResult<T>[]> {
+    const { settings, token, addresses } = this.#options;
+    const replicas = await resolveReplicas(settings.limiterUrls, addresses);
+    return Promise.all(
+      replicas.map(async (url) => {
+        const client = createLimiterClient({ url, token, timeoutMs: settings.requestTimeoutMs });
+        try {
+          return {
+            url,
+            result: {
+              ok: true,
+              value: await this.#ask('The rate limit service', url, () => request(client)),
+            },
+          };
+        } catch (error) {
+          if (error instanceof ServiceError) return { url, result: { ok: false, error } };
+          throw error;
+        }
+      }),
+    );
+  }
+
+  async #ask<T>(
+    service: string,
+    url: string,
+    send: () => Promise<{ data?: T; error?: unknown; response: Response }>,
+  ): Promise<T> {
+    const { outages } = this.#options;
+    try {
+      const value = await unwrap(send());
+      outages.recordResponse(url);
+      return value;
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      const outage = error.code === 'unreachable' ? outages.recordFailure(url, error.message) : undefined;
+      if (outage === undefined) outages.recordResponse(url);
+      throw new ServiceError(error, { service, url, outage });
+    }
+  }
+}

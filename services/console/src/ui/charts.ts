@@ -1,0 +1,30 @@
+import { type Html, html } from '@tollgate/kit/html';
+
+/** How full a limit is: used of limit, and the requests that were refused. */
+export function limitBar({
+  used,
+  limit,
+  refused = 0,
+}: {
+  readonly used: number;
+  readonly limit: number;
+  readonly refused?: number;
+}): Html {
+  const share = limit > 0 ? Math.min(used / limit, 1) : 1;
+  const state = refused > 0 || share >= 1 ? 'over' : share >= 0.8 ? 'near' : 'free';
+  const text = `${used} of ${limit} used, ${refused} refused`;
+  return html`<svg class="bar ${state}" role="img" aria-label="${text}" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${text}</title><rect width="${(share * 100).toFixed(1)}" height="1"/></svg>`;
+}
+
+/** A line without axes, from the oldest value to the newest. Gaps are left out. */
+export function sparkline(values: readonly (number | undefined)[], label: string): Html {
+  const max = Math.max(1e-9, ...values.map((value) => value ?? 0));
+  const points = values.flatMap((value, index) =>
+    value === undefined
+      ? []
+      : [
+          `${((index / Math.max(1, values.length - 1)) * 100).toFixed(1)},${(20 - (value / max) * 18 - 1).toFixed(1)}`,
+        ],
+  );
+  return html`<svg class="spark" role="img" aria-label="${label}" viewBox="0 0 100 20" preserveAspectRatio="none"><polyline points="${points.join(' ')}"/></svg>`;
+}

@@ -1,0 +1,96 @@
+// Sign-in and users, in Chromium over a real auth server.
+import t from 'tap';
+import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+
+t.setTimeout(180_000);
+t.test('users in the console', { skip }, async (t) => {
+  const suite = await ConsoleSuite.start(t);
+  const bob = await suite.createUser({
+    email: 'bob@example.com',
+    app_metadata: { plan: 'gold' },
+    user_metadata: { name: '<img src=x onerror=alert(1)>' },
+  });
+  const page = await suite.signIn('/users?plan=gold');
+
+  await t.test('the sign-in returns to the page that was asked for', async (t) => {
+    const text = await readText(page);
+    t.match(text, 'bob@example.com');
+    t.notMatch(text, 'ada@example.com', 'the filter of the URL applies');
+    t.match(await readText(page, '.top'), 'ada@example.com');
+    const { cookies } = (await page.send('Network.getCookies', { urls: [suite.url] })) as {
+      cookies: { name: string; httpOnly: boolean; sameSite: string }[];
+    };
+    const session = cookies.find(({ name }) => name === 'tollgate-console');
+    t.match(session, { httpOnly: true, sameSite: 'Lax' });
+    t.notMatch(suite.logs(), /eyJ/, 'no token is logged');
+  });
+
+  await t.test('a user is found and shown, and its metadata are text', async (t) => {
+    await page.open(`${suite.url}/users`);
+    t.match(await readText(page), /bob@example\.com.*ada@example\.com/s, 'the newest comes first');
+    await submit(page, '/users', { q: 'bob@' });
+    t.equal(await page.evaluate('new URLSearchParams(location.search).get("q")'), 'bob@');
+    t.notMatch(await readText(page), 'ada@example.com');
+    await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
+    t.equal(await page.evaluate('location.pathname'), `/users/${bob}`);
+    t.match(await readText(page), /bob@example\.com.*gold.*<img src=x onerror=alert\(1\)>/s);
+    t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
+    await page.open(`${suite.url}/users/${crypto.randomUUID()}`);
+    t.match(await readText(page), /refused the request.*user_not_found/s);
+  });
+
+  await t.test('a list continues on the next page', async (t) => {
+    await Promise.all(
+      Array.from({ length: 51 }, (_, index) => suite.createUser({ email: `user-${index}@example.com` })),
+    );
+    await page.open(`${suite.url}/users?sort=created_at+asc`);
+    t.match(await readText(page), 'ada@example.com');
+    await page.navigate(() => page.evaluate(`document.querySelector('[rel=next]').click()`));
+    t.notMatch(await readText(page), 'ada@example.com');
+    t.equal(await page.evaluate('document.querySelectorAll("tbody tr").length'), 3);
+  });
+
+  await t.test('forms of other sites are rejected, and a sign-out ends the session', async (t) => {
+    const cookie = String(await cookieOf(page, suite.url));
+    const post = (form: Record<string, string>, headers: Record<string, string>) =>
+      fetch(`${suite.url}/sign-out`, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        headers: { cookie, ...headers },
+        redirect: 'manual',
+      });
+    const token = String(await page.evaluate('document.querySelector("[name=_csrf]").value'));
+    t.equal((await post({}, {})).status, 403, 'without the token');
+    t.equal((await post({ _csrf: token }, { origin: 'https://evil.example' })).status, 403);
+    t.equal((await post({ _csrf: token }, { 'sec-fetch-site': 'same-site' })).status, 403);
+    await page.open(`${suite.url}/users?q=bob%40`);
+    t.match(await readText(page), 'bob@example.com', 'the session goes on');
+    await submit(page, '/sign-out');
+    t.match(await readText(page), 'You are signed out');
+    const after = await fetch(`${suite.url}/users`, { headers: { cookie }, redirect: 'manual' });
+    t.match(after.headers.get('location'), `${suite.auth.url}/oauth/authorize`);
+    await page.open(`${suite.url}/users/${bob}`);
+    await suite.approve(page, `/users/${bob}`);
+    t.match(await readText(page), 'bob@example.com', 'signed in again without a password');
+  });
+
+  await t.test('a callback without its sign-in is refused', async (t) => {
+    const response = await fetch(`${suite.url}/callback?code=x&state=y`);
+    t.equal(response.status, 400);
+    t.match(await response.text(), 'started in another browser');
+    t.match(response.headers.get('content-security-policy'), /default-src 'none'.*frame-ancestors 'none'/);
+  });
+
+  await t.test('without the auth server, the page says what is wrong and what to do', async (t) => {
+    await suite.auth.stop();
+    await page.open(`${suite.url}/users`);
+    t.match(await readText(page), /does not answer.*has not answered since.*curl -i/s);
+  });
+});
+
+async function cookieOf(page: Awaited<ReturnType<ConsoleSuite['newPage']>>, url: string): Promise<string> {
+  const { cookies } = (await page.send('Network.getCookies', { urls: [url] })) as {
+    cookies: { name: string; value: string }[];
+  };
+  return cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+}

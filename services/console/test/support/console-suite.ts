@@ -1,0 +1,166 @@
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { type Chromium, type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
+import { startPostgres } from '@tollgate/testkit/postgres';
+import { serviceKey } from '@tollgate/testkit/service-key';
+import { type AuthServer, authServerSecret, startAuthServer } from '@tollgate/testkit/services';
+import { freePort } from '@tollgate/testkit/tcp';
+import type { Test } from 'tap';
+import { buildApp } from '../../src/app.ts';
+import { readSettings } from '../../src/config/settings.ts';
+
+const chromiumPath = findChromium();
+if (chromiumPath instanceof Error && process.env.CI === 'true') throw chromiumPath;
+
+/** Option of tests with Chromium: the reason to leave them out, where it is not installed. */
+export const skip = chromiumPath instanceof Error ? `left out: ${chromiumPath.message}` : false;
+
+/** Password of all users. */
+const password = 'correct horse battery staple';
+
+/** Role of administrators, in the default of `SVC_JWT_ADMIN_ROLES`. */
+const adminRole = 'supabase_admin';
+
+interface SuiteOptions {
+  /** More settings of the console, by environment variable. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** More settings of the auth server. */
+  readonly auth?: Readonly<Record<string, string>>;
+  /** Admin scopes that the console asks for. Default: all that pages use. */
+  readonly scopes?: readonly string[];
+}
+
+/** A console over a real auth server, and an administrator who can sign in. */
+export class ConsoleSuite {
+  readonly url: string;
+  readonly auth: AuthServer;
+  readonly admin: { readonly id: string; readonly email: string };
+  readonly #chromium: Chromium;
+  /** The log of the console so far. */
+  readonly logs: () => string;
+
+  private constructor(parts: Pick<ConsoleSuite, 'url' | 'auth' | 'admin' | 'logs'>, chromium: Chromium) {
+    this.url = parts.url;
+    this.auth = parts.auth;
+    this.admin = parts.admin;
+    this.logs = parts.logs;
+    this.#chromium = chromium;
+  }
+
+  static async start(t: Test, options: SuiteOptions = {}): Promise<ConsoleSuite> {
+    const postgres = await startPostgres();
+    t.teardown(() => postgres.stop());
+    const database = await postgres.createDatabase();
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const auth = await startAuthServer(database.url, {
+      ...{ SVC_OAUTH_SERVER_ENABLED: 'true', SVC_PAGES_ENABLED: 'true' },
+      ...{ SVC_OAUTH_SERVER_CONSOLE_URL: url, ...options.auth },
+    });
+    t.teardown(() => auth.stop());
+    const admin = await createUser(auth.url, { email: 'ada@example.com', role: adminRole });
+    const logs = await startConsole(t, {
+      ...{ CONSOLE_HOST: '127.0.0.1', CONSOLE_PORT: String(port), CONSOLE_EXTERNAL_URL: url },
+      ...{ CONSOLE_ADMIN_PORT: '0', CONSOLE_AUTH_ISSUER: auth.url },
+      ...(options.scopes && { CONSOLE_SCOPES: options.scopes.join() }),
+      ...options.settings,
+    });
+    const chromium = await startChromium(String(chromiumPath));
+    t.teardown(() => chromium.stop());
+    return new ConsoleSuite({ url, auth, admin: { id: admin, email: 'ada@example.com' }, logs }, chromium);
+  }
+
+  /** A browser without a session. */
+  newPage(): Promise<ChromiumPage> {
+    return this.#chromium.newPage();
+  }
+
+  /** Opens a page of the console, and signs the administrator in on the way. */
+  async signIn(path: string, email: string = this.admin.email): Promise<ChromiumPage> {
+    const page = await this.newPage();
+    await page.open(this.url + path);
+    await submit(page, '/sign-in', { identifier: email, password });
+    await this.approve(page, path);
+    return page;
+  }
+
+  /** Gives the console access: at a loopback address the auth server always asks. */
+  async approve(page: ChromiumPage, path: string): Promise<void> {
+    await this.awaitPage(page, '/pages/consent');
+    await page.evaluate(`document.querySelector('button[value=approve]').click()`);
+    await this.awaitPage(page, path);
+  }
+
+  /** Waits for a path and query. */
+  async awaitPage(page: ChromiumPage, path: string): Promise<void> {
+    const read = 'document.readyState === "complete" && location.pathname + location.search';
+    await awaitUntil(
+      async () => {
+        const shown = await page.evaluate(read);
+        if (typeof shown === 'string' && shown.startsWith(path)) return true;
+        throw new Error(`${String(shown)} is shown: ${await readText(page, 'body')}`);
+      },
+      { what: `the page ${path}`, timeoutMs: 20_000 },
+    );
+  }
+
+  /** Calls the admin API of the auth server as an operator does. */
+  callAuth(method: string, path: string, body?: unknown): Promise<Readonly<Record<string, unknown>>> {
+    return callAdmin(this.auth.url, { method, path, body });
+  }
+
+  createUser(user: { readonly email: string } & Readonly<Record<string, unknown>>): Promise<string> {
+    return createUser(this.auth.url, user);
+  }
+}
+
+async function startConsole(t: Test, variables: Readonly<Record<string, string>>): Promise<() => string> {
+  const read = readSettings(variables);
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const logger = createLogger({ level: 'debug', format: 'json', destination });
+  const app = await buildApp(read.settings, { logger, nowMs: Date.now });
+  await app.lifecycle.start();
+  t.teardown(() => app.lifecycle.stop('test is over'));
+  return () => lines.join('');
+}
+
+async function createUser(authUrl: string, user: Readonly<Record<string, unknown>>): Promise<string> {
+  const body = { password, email_confirm: true, ...user };
+  return String((await callAdmin(authUrl, { method: 'POST', path: '/admin/users', body })).id);
+}
+
+async function callAdmin(
+  authUrl: string,
+  { method, path, body }: { readonly method: string; readonly path: string; readonly body: unknown },
+): Promise<Readonly<Record<string, unknown>>> {
+  const response = await fetch(`${authUrl}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${serviceKey(authServerSecret)}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+  return text === '' ? {} : JSON.parse(text);
+}
+
+/** Fills in and sends the form whose target has this end. */
+export async function submit(
+  page: ChromiumPage,
+  target: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  await page.navigate(() =>
+    page.evaluate(`(() => {
+      const form = [...document.forms].find(({ action }) => new URL(action).pathname.endsWith('${target}'));
+      for (const [name, value] of Object.entries(${JSON.stringify(fields)})) form.elements[name].value = value;
+      form.requestSubmit();
+    })()`),
+  );
+}
+
+/** The visible text of a page. */
+export async function readText(page: ChromiumPage, selector = 'main'): Promise<string> {
+  return String(await page.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? ''`));
+}
