@@ -10,16 +10,26 @@ const byUrl = new Map(process.argv.splice(2).map((path) => [pathToFileURL(resolv
 const current = Symbol.for('tollgate.file-test');
 const clockTicksPerSecond = 100;
 
+/**
+ * By this package tap tracks every promise of the process, to find the test of an uncaught error.
+ * Here only one test runs at a time.
+ */
+const domains = 'async-hook-domain';
+const withoutDomains =
+  'export class Domain { constructor(onerror) { this.onerror = onerror; } destroy() {} }';
+
 // A test file imports its own subtest as `tap`, so that its hooks, options and teardowns end with
 // it.
 registerHooks({
   resolve(specifier, context, next) {
+    if (specifier === domains) return { url: `tap:${domains}`, shortCircuit: true };
     const path = specifier === 'tap' ? byUrl.get(context.parentURL ?? '') : undefined;
     return path === undefined ? next(specifier, context) : { url: `tap:${path}`, shortCircuit: true };
   },
   load(url, context, next) {
     if (!url.startsWith('tap:')) return next(url, context);
-    const source = `export default globalThis[Symbol.for('${current.description}')];`;
+    const ownSubtest = `export default globalThis[Symbol.for('${current.description}')];`;
+    const source = url === `tap:${domains}` ? withoutDomains : ownSubtest;
     return { format: 'module', source, shortCircuit: true };
   },
 });
@@ -33,6 +43,9 @@ if (process.env.CI === 'true' && [...byUrl.values()].some(usesFastCheck)) {
 }
 
 const { default: t } = await import('tap');
+process.on('uncaughtException', (error, origin) => {
+  innermost(t).threw(Object.assign(error, { tapCaught: origin }));
+});
 for (const [url, path] of byUrl) {
   const startSeconds = cpuSeconds();
   await t.test(path, async (subtest) => {
@@ -40,6 +53,17 @@ for (const [url, path] of byUrl) {
     await import(url);
   });
   t.comment(`cpu=${(cpuSeconds() - startSeconds).toFixed(2)} s`);
+}
+
+/** A test of tap, as far as errors that are not caught concern it. */
+interface RunningTest {
+  readonly activeSubtests?: Iterable<RunningTest>;
+  threw(error: Error): void;
+}
+
+function innermost(test: RunningTest): RunningTest {
+  const [active] = test.activeSubtests ?? [];
+  return active === undefined ? test : innermost(active);
 }
 
 /** CPU time of this process and of the programs that it has started and that have ended. */

@@ -34,6 +34,11 @@ t.test('files of a process do not affect each other, and each has its own result
         setTimeout(() => { throw new Error('thrown by a timer'); });
         setTimeout(resolve, 20);
       }));`,
+    'rejected.test.ts': `
+      t.test('outer', (t) => t.test('inner', () => new Promise((resolve) => {
+        Promise.reject(new Error('no handler'));
+        setTimeout(resolve, 20);
+      })));`,
     'last.test.ts': `
       t.test('last', async (t) =>
         t.strictSame(globalThis.calls, ['hook of the first file', 'teardown of the first file']));`,
@@ -42,7 +47,8 @@ t.test('files of a process do not affect each other, and each has its own result
     { name: 'hooks.test.ts', ok: true },
     { name: 'import.test.ts', ok: false, failures: /no such server/ },
     { name: 'empty.test.ts', ok: false, failures: /no tests found/ },
-    { name: 'late.test.ts', ok: false, failures: /thrown by a timer/ },
+    { name: 'late.test.ts', ok: false, failures: /not ok 1 - thrown by a timer/ },
+    { name: 'rejected.test.ts', ok: false, failures: /# Subtest: inner\n +not ok 1 - no handler/ },
     { name: 'last.test.ts', ok: true },
   ]);
   t.equal(sum.skipped, 0);
