@@ -64,7 +64,8 @@ export async function run(args: readonly string[], environment: Environment): Pr
       return exitCodes.failed;
     }
     if (!(error instanceof CommandFailure)) throw error;
-    environment.terminal.warn(error.message);
+    // Without a message, the output says it already.
+    if (error.message !== '') environment.terminal.warn(error.message);
     return error.exitCode;
   }
 }

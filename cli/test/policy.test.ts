@@ -1,4 +1,6 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { cli } from './helpers/tollgate.ts';
 
@@ -133,4 +135,138 @@ t.test('policy diff says what is added, removed, stricter and looser', async (t)
   t.match(await stricter('policy', 'diff', join(folder, 'config.yaml'), '-'), {
     output: 'domain shop\n  ~ limit shop.user, requests: 5 per minute → 3 per minute  stricter\n',
   });
+});
+
+t.test('with tests of policies', async (t) => {
+  const page = await readFile('docs/policy-tests.md', 'utf8');
+  const blocks = [...page.matchAll(/^`(\S+\.yaml)`:\n\n```yaml\n([^`]*)```/gm)];
+  const files = Object.fromEntries(blocks.map(([, name = '', text = '']) => [name, text]));
+  const { 'orders.test.yaml': tests = '' } = files;
+
+  t.test('the example of the page passes, and its failure names the line that decided', async (t) => {
+    const failing = tests
+      .replace(/ {2}- name: a user has(.|\n)*?\n\n/, '')
+      .replace('    as: auditor\n', '    as: ann\n');
+    const folder = t.testdir({ ...files, 'failing.test.yaml': failing });
+    const tollgate = cli(t);
+    const shown = (start: string): string =>
+      new RegExp(`^${start}[^\`]*`, 'm').exec(page)?.[0].replace(/^\$.*\n/, '') ?? '';
+    t.match(await tollgate('policy', 'test', join(folder, 'orders.test.yaml')), {
+      exitCode: 0,
+      output: shown('\\$ tollgate policy test orders'),
+    });
+    const failed = await tollgate('policy', 'test', join(folder, 'failing.test.yaml'));
+    t.equal(failed.exitCode, 3);
+    // Lines of the failing file are others than those of the page.
+    const normalize = (text: string) =>
+      text.replaceAll(`${folder}/`, '').replace(/\w+\.test\.yaml:\d+|line \d+/g, '');
+    t.match(normalize(failed.output), normalize(shown('FAILED')));
+    t.match(await tollgate('policy', 'test', folder, '--json'), { exitCode: 3, output: /"passed": 4/ });
+  });
+
+  t.test('the examples of the shop pass', async (t) => {
+    t.match(await cli(t)('policy', 'test', 'examples'), { exitCode: 0, output: /^5 passed, 0 failed$/m });
+  });
+
+  t.test('mistakes in a file of tests have a line and a suggestion', async (t) => {
+    const wrong = tests
+      .replace('as: ann', 'as: anna')
+      .replace('times: 60', 'time: 60')
+      .replace('status: 401', 'status: denied');
+    const folder = t.testdir({
+      ...files,
+      'form.test.yaml': wrong,
+      'name.test.yaml': tests.replace('as: ann', 'as: anna'),
+    });
+    const tollgate = cli(t);
+    const form = await tollgate('policy', 'check', join(folder, 'form.test.yaml'));
+    t.match(form, {
+      exitCode: 3,
+      output: /:18:\d+: tests\[1\]\.steps\[0\]\.time: unknown field \(did you mean times\?\)/,
+    });
+    t.match(form.output, /:12:\d+: tests\[0\]\.expect\.status: must be integer/);
+    t.match(await tollgate('policy', 'test', join(folder, 'name.test.yaml')), {
+      exitCode: 3,
+      output: /:15:5: tests\[1\]\.as: no caller is named anna: callers has ann, pro, /,
+    });
+    t.match(await tollgate('policy', 'test', join(folder, 'policy.yaml')), {
+      exitCode: 3,
+      output: /the file has no tests: expected `tests`, and `policies`/,
+    });
+  });
+
+  t.test('the tests run again when a policy changes', async (t) => {
+    const folder = t.testdir(files);
+    const stop = new AbortController();
+    const lines: string[] = [];
+    const running = cli(t, {}, '', { signal: stop.signal, onOutput: (text) => void lines.push(text) })(
+      ...(['policy', 'test', folder, '--watch'] as const),
+    );
+    await awaitUntil(() => lines.some((line) => line.startsWith('Waiting')), { what: 'first run' });
+    t.ok(lines.includes('3 passed, 0 failed\n'));
+    await writeFile(
+      join(folder, 'policy.yaml'),
+      (files['policy.yaml'] ?? '').replace('[auditor]', '[admin]'),
+    );
+    await awaitUntil(() => lines.includes('2 passed, 1 failed\n'), { what: 'second run' });
+    stop.abort();
+    t.match(await running, { exitCode: 0 });
+  });
+});
+
+t.test('policies, limits and routes files decide as the services do', async (t) => {
+  const folder = t.testdir({
+    'routes.yaml': `${routes}limit_domain: legacy\nclaims: { department: app_metadata.department }\n`,
+    'limits.yaml':
+      'domain: legacy\ndescriptors: [{ key: user_id, rate_limit: { unit: minute, requests_per_unit: 2 } }]\n',
+    'policy.yaml': policy
+      .replace('access: { roles: [admin, support] }', 'access: { scopes: [orders.read], assurance: AAL2 }')
+      .replace('requests: 60', 'algorithm: TokenBucket, burst: 5, requests: 60')
+      .replace('by: [User, Organization]', 'by: [{ header: x-region }], mode: Shadow'),
+    'all.test.yaml': `policies: [.]
+callers:
+  weak: { user: ann, scopes: [orders.read] }
+  strong: { user: ann, scopes: [orders.read, other], assurance: AAL2 }
+  own: { user: eve, scopes: [orders.read], assurance: AAL2, limit: { requests: 3, per: Hour } }
+  auditor: { user: zoe, role: auditor }
+  guest: { user: guest, anonymous: true }
+tests:
+  - name: conditions
+    steps:
+      - { as: weak, request: GET https://api.example.com/, expect: { status: 401, reason: insufficient_aal } }
+      - { as: auditor, request: GET https://api.example.com/, expect: { reason: insufficient_aal } }
+      - { as: guest, request: GET https://api.example.com/export, expect: { reason: role_not_allowed } }
+      - { as: strong, request: GET https://api.example.com/a%2fb, expect: { status: 400, reason: path_not_canonical } }
+      - { as: strong, request: get https://api.example.com/, expect: { reason: method_not_upper_case } }
+      - { as: strong, request: POST https://api.example.com/export, expect: { allowed: true, rule: default } }
+  - name: bursts refill with time
+    as: strong
+    steps:
+      - { request: GET https://api.example.com/, times: 5, expect: { allowed: true, remaining: 0 } }
+      - { request: GET https://api.example.com/, expect: { status: 429 } }
+      - { request: GET https://api.example.com/, after: 2s, times: 2, expect: { allowed: true } }
+      - { at: 2026-01-01T01:00:00Z, request: GET https://api.example.com/, expect: { remaining: 4 } }
+  - name: own limits replace those of the policy, and their burst is in proportion
+    as: own
+    request: GET https://api.example.com/
+    expect: { limits: { per-user: { requests: 3, remaining: 0 } } }
+  - name: a limit in shadow mode denies nothing, and counts requests that have its header
+    as: auditor
+    steps:
+      - { request: GET https://api.example.com/export, expect: { limits: { export: { state: not_counted } } } }
+      - request: GET https://api.example.com/export
+        headers: { X-Region: eu }
+        times: 12
+        expect: { allowed: true, limits: { export: { state: ok, remaining: 0 } } }
+  - name: other hosts have the rules of the routes file
+    steps:
+      - { request: GET https://other.example.com/healthz, expect: { allowed: true, policy: routes file } }
+      - { request: GET https://other.example.com/a, expect: { status: 401 } }
+      - { as: guest, request: GET https://other.example.com/a, expect: { reason: anonymous_not_allowed } }
+      - { as: auditor, request: GET https://other.example.com/a, times: 2, expect: { remaining: 0 } }
+      - { as: auditor, request: GET https://other.example.com/a, expect: { status: 429 } }
+`,
+  });
+  const result = await cli(t)('policy', 'test', folder);
+  t.equal(result.exitCode, 0, result.output);
 });

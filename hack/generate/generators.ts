@@ -19,6 +19,7 @@ import { renderCrd } from './crd/definition.ts';
 import { renderKnownFieldsPolicy } from './crd/known-fields-policy.ts';
 import { renderCrdReadme } from './crd/readme.ts';
 import { renderLimitPlots } from './limit-plots.ts';
+import { renderPolicyTestsSchema } from './policy-tests-schema.ts';
 import {
   formatWithBiome,
   renderClientSdkDocs,
@@ -77,6 +78,7 @@ export const generators: readonly Generator[] = [
   formatted('docs/openapi-auth.json', renderOpenApi),
   formatted('docs/openapi-ratelimit.json', async () => JSON.stringify(counterApiDocument())),
   formatted('docs/openapi-xds.json', async () => JSON.stringify(adminApiDocument())),
+  formatted('docs/policy-tests.schema.json', async () => renderPolicyTestsSchema()),
   markdownPage('docs/errors.md', () =>
     renderErrorsPage({
       'the rate limit service': ratelimitErrors,

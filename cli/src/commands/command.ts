@@ -8,6 +8,8 @@ export interface Environment {
   readonly env: NodeJS.ProcessEnv;
   /** Text of standard input, for secrets. */
   readonly readInput: () => Promise<string>;
+  /** Aborts on Ctrl-C from now on. */
+  readonly interruption: () => AbortSignal;
 }
 
 /** Options of commands that need no service. */

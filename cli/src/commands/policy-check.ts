@@ -5,6 +5,7 @@ import { kindNames } from '../policies/documents.ts';
 import { type Finding, formatFinding } from '../policies/finding.ts';
 import { type LoadedPolicies, loadPolicies } from '../policies/load.ts';
 import { readSources } from '../policies/sources.ts';
+import { readTests } from '../policy-tests/read.ts';
 import { type Environment, type LocalOptions, localCommand } from './command.ts';
 
 /** `tollgate policy check`: whether the services would accept the files. */
@@ -17,7 +18,8 @@ export function checkCommand({ terminal, readInput }: Environment): Command {
     .argument('<files...>', 'Files, folders, or - for standard input.')
     .action(async (paths: readonly string[], options: LocalOptions) => {
       const loaded = loadPolicies(await readSources(paths, readInput));
-      const { findings } = loaded;
+      const ofTests = loaded.tests.map(readTests).flatMap((read) => (read.ok ? [] : read.findings));
+      const findings = [...loaded.findings, ...ofTests];
       const problems = findings.filter(({ severity }) => severity === 'problem');
       if (loaded.counts.size === 0 && problems.length === 0)
         throw new CommandFailure(`no policies, limits or routes files in ${paths.join(', ')}`);

@@ -9,8 +9,15 @@ interface Result {
   readonly errors: string;
 }
 
+/** How a command that runs until Ctrl-C is followed and ended. */
+interface Running {
+  readonly signal: AbortSignal;
+  /** Gets each output of the command. */
+  readonly onOutput: (text: string) => void;
+}
+
 /** Runs commands with the environment, whose contexts are those of the test. */
-export function cli(t: Test, env: NodeJS.ProcessEnv = {}, input = '') {
+export function cli(t: Test, env: NodeJS.ProcessEnv = {}, input = '', running?: Running) {
   // A second call must not empty the folder of the test.
   const folder = existsSync(t.testdirName) ? t.testdirName : t.testdir();
   const config = join(folder, 'config.json');
@@ -21,14 +28,17 @@ export function cli(t: Test, env: NodeJS.ProcessEnv = {}, input = '') {
       terminal: {
         print(text) {
           output += text;
+          running?.onOutput(text);
         },
         warn(line) {
           errors += `${line}\n`;
+          running?.onOutput(line);
         },
         isInteractive: false,
       },
       env: { TOLLGATE_CONFIG: config, ...env },
       readInput: async () => input,
+      interruption: () => running?.signal ?? new AbortController().signal,
     });
     return { exitCode, output, errors };
   };

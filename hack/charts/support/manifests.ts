@@ -118,8 +118,8 @@ export interface ExampleFile {
 
 export async function readExamples(): Promise<readonly ExampleFile[]> {
   const found = await readdir('examples', { recursive: true });
-  // These examples run without a cluster.
-  const names = found.filter((path) => path.endsWith('.yaml') && !/^(?:mcp|web)\//.test(path));
+  // These examples run without a cluster, and tests of policies are no manifests.
+  const names = found.filter((path) => path.endsWith('.yaml') && !/^(?:mcp|web)\/|\.test\./.test(path));
   const paths = names.map((path) => join('examples', path));
   return await Promise.all(paths.sort().map(readExample));
 }
