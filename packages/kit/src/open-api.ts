@@ -1,4 +1,5 @@
 import { ref, type Schema } from './json-schema.ts';
+import { addExamples } from './open-api-examples.ts';
 
 /** A request of an API, as the server accepts it and its OpenAPI document describes it. */
 export interface ApiOperation {
@@ -33,12 +34,14 @@ interface Api {
   readonly token: string;
   /** Description of a response with a status of 500 or more. */
   readonly failed: string;
+  /** Values of members by name in the examples of bodies. */
+  readonly examples: Readonly<Record<string, unknown>>;
 }
 
 /** The OpenAPI document of an API. @see https://spec.openapis.org/oas/v3.1.0 */
 export function openApiDocument(api: Api): object {
-  const { title, version, server, tags, operations, schemas, token, failed } = api;
-  return {
+  const { title, version, server, tags, operations, schemas, token, failed, examples } = api;
+  const document = {
     openapi: '3.1.0',
     info: { title, version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [{ url: server }],
@@ -53,6 +56,7 @@ export function openApiDocument(api: Api): object {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', description: token } },
     },
   };
+  return addExamples(document, { values: examples });
 }
 
 function describePaths(operations: Api['operations']): Readonly<Record<string, object>> {

@@ -2407,6 +2407,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {}
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["KeySet"];
                 };
             };
@@ -2451,6 +2458,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": components["schemas"]["Document"];
                 };
             };
@@ -2475,6 +2483,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "friendly_name": "Phone",
+                     *         "created_at": "2026-01-01T09:30:00.000Z",
+                     *         "last_used_at": "2026-01-01T09:30:00.000Z"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["Passkey"][];
                 };
             };
@@ -2561,6 +2579,65 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "users": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "aud": "authenticated",
+                     *           "role": "member",
+                     *           "email": "ann@example.com",
+                     *           "email_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *           "phone": "15551234567",
+                     *           "phone_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *           "confirmation_sent_at": "2026-01-01T09:30:00.000Z",
+                     *           "confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *           "new_email": "ann@example.org",
+                     *           "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *           "app_metadata": {
+                     *             "provider": "email"
+                     *           },
+                     *           "user_metadata": {
+                     *             "name": "Ann"
+                     *           },
+                     *           "factors": [
+                     *             {
+                     *               "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *               "status": "unverified",
+                     *               "factor_type": "totp",
+                     *               "friendly_name": "Phone",
+                     *               "phone": "15551234567",
+                     *               "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *               "created_at": "2026-01-01T09:30:00.000Z",
+                     *               "updated_at": "2026-01-01T09:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "identities": [
+                     *             {
+                     *               "identity_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *               "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *               "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *               "identity_data": {
+                     *                 "sub": "42"
+                     *               },
+                     *               "provider": "email",
+                     *               "email": "ann@example.com",
+                     *               "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *               "created_at": "2026-01-01T09:30:00.000Z",
+                     *               "updated_at": "2026-01-01T09:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z",
+                     *           "is_anonymous": false
+                     *         }
+                     *       ],
+                     *       "aud": "authenticated",
+                     *       "pagination": {
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["UserList"];
                 };
             };
@@ -2577,6 +2654,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ann@example.com",
+                 *       "password": "correct horse battery staple",
+                 *       "email_confirm": true,
+                 *       "user_metadata": {
+                 *         "name": "Ann"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     role?: string;
                     email?: string;
@@ -2604,6 +2691,57 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "aud": "authenticated",
+                     *       "role": "member",
+                     *       "email": "ann@example.com",
+                     *       "email_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "phone": "15551234567",
+                     *       "phone_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmation_sent_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "new_email": "ann@example.org",
+                     *       "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *       "app_metadata": {
+                     *         "provider": "email"
+                     *       },
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       },
+                     *       "factors": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "status": "unverified",
+                     *           "factor_type": "totp",
+                     *           "friendly_name": "Phone",
+                     *           "phone": "15551234567",
+                     *           "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "identities": [
+                     *         {
+                     *           "identity_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "identity_data": {
+                     *             "sub": "42"
+                     *           },
+                     *           "provider": "email",
+                     *           "email": "ann@example.com",
+                     *           "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "is_anonymous": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -2628,6 +2766,57 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "aud": "authenticated",
+                     *       "role": "member",
+                     *       "email": "ann@example.com",
+                     *       "email_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "phone": "15551234567",
+                     *       "phone_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmation_sent_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "new_email": "ann@example.org",
+                     *       "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *       "app_metadata": {
+                     *         "provider": "email"
+                     *       },
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       },
+                     *       "factors": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "status": "unverified",
+                     *           "factor_type": "totp",
+                     *           "friendly_name": "Phone",
+                     *           "phone": "15551234567",
+                     *           "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "identities": [
+                     *         {
+                     *           "identity_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "identity_data": {
+                     *             "sub": "42"
+                     *           },
+                     *           "provider": "email",
+                     *           "email": "ann@example.com",
+                     *           "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "is_anonymous": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -2646,6 +2835,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ban_duration": "24h"
+                 *     }
+                 */
                 "application/json": {
                     role?: string;
                     email?: string;
@@ -2671,6 +2865,57 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "aud": "authenticated",
+                     *       "role": "member",
+                     *       "email": "ann@example.com",
+                     *       "email_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "phone": "15551234567",
+                     *       "phone_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmation_sent_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "new_email": "ann@example.org",
+                     *       "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *       "app_metadata": {
+                     *         "provider": "email"
+                     *       },
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       },
+                     *       "factors": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "status": "unverified",
+                     *           "factor_type": "totp",
+                     *           "friendly_name": "Phone",
+                     *           "phone": "15551234567",
+                     *           "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "identities": [
+                     *         {
+                     *           "identity_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "identity_data": {
+                     *             "sub": "42"
+                     *           },
+                     *           "provider": "email",
+                     *           "email": "ann@example.com",
+                     *           "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "is_anonymous": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -2689,6 +2934,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ban_duration": "24h"
+                 *     }
+                 */
                 "application/json": {
                     role?: string;
                     email?: string;
@@ -2716,6 +2966,57 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "aud": "authenticated",
+                     *       "role": "member",
+                     *       "email": "ann@example.com",
+                     *       "email_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "phone": "15551234567",
+                     *       "phone_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmation_sent_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "new_email": "ann@example.org",
+                     *       "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *       "app_metadata": {
+                     *         "provider": "email"
+                     *       },
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       },
+                     *       "factors": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "status": "unverified",
+                     *           "factor_type": "totp",
+                     *           "friendly_name": "Phone",
+                     *           "phone": "15551234567",
+                     *           "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "identities": [
+                     *         {
+                     *           "identity_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "identity_data": {
+                     *             "sub": "42"
+                     *           },
+                     *           "provider": "email",
+                     *           "email": "ann@example.com",
+                     *           "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "is_anonymous": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -2734,6 +3035,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "should_soft_delete": false
+                 *     }
+                 */
                 "application/json": {
                     should_soft_delete?: boolean;
                 };
@@ -2746,6 +3052,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": components["schemas"]["Empty"];
                 };
             };
@@ -2762,6 +3069,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ann@example.com",
+                 *       "redirect_to": "https://app.example.com/welcome"
+                 *     }
+                 */
                 "application/json": {
                     email?: string;
                     data?: {
@@ -2778,6 +3091,57 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "aud": "authenticated",
+                     *       "role": "member",
+                     *       "email": "ann@example.com",
+                     *       "email_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "phone": "15551234567",
+                     *       "phone_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmation_sent_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "new_email": "ann@example.org",
+                     *       "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *       "app_metadata": {
+                     *         "provider": "email"
+                     *       },
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       },
+                     *       "factors": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "status": "unverified",
+                     *           "factor_type": "totp",
+                     *           "friendly_name": "Phone",
+                     *           "phone": "15551234567",
+                     *           "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "identities": [
+                     *         {
+                     *           "identity_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "identity_data": {
+                     *             "sub": "42"
+                     *           },
+                     *           "provider": "email",
+                     *           "email": "ann@example.com",
+                     *           "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "is_anonymous": false
+                     *     }
+                     */
                     "application/json": components["schemas"]["User"];
                 };
             };
@@ -2794,6 +3158,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "type": "signup",
+                 *       "email": "ann@example.com",
+                 *       "redirect_to": "https://app.example.com/welcome"
+                 *     }
+                 */
                 "application/json": {
                     type?: string;
                     email?: string;
@@ -2815,6 +3186,62 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "aud": "authenticated",
+                     *       "role": "member",
+                     *       "email": "ann@example.com",
+                     *       "email_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "phone": "15551234567",
+                     *       "phone_confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmation_sent_at": "2026-01-01T09:30:00.000Z",
+                     *       "confirmed_at": "2026-01-01T09:30:00.000Z",
+                     *       "new_email": "ann@example.org",
+                     *       "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *       "app_metadata": {
+                     *         "provider": "email"
+                     *       },
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       },
+                     *       "factors": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "status": "unverified",
+                     *           "factor_type": "totp",
+                     *           "friendly_name": "Phone",
+                     *           "phone": "15551234567",
+                     *           "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "identities": [
+                     *         {
+                     *           "identity_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "identity_data": {
+                     *             "sub": "42"
+                     *           },
+                     *           "provider": "email",
+                     *           "email": "ann@example.com",
+                     *           "last_sign_in_at": "2026-01-01T09:30:00.000Z",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "is_anonymous": false,
+                     *       "action_link": "https://auth.example.com/verify?token=c9f1&type=invite",
+                     *       "email_otp": "123456",
+                     *       "hashed_token": "c9f1d2",
+                     *       "verification_type": "signup",
+                     *       "redirect_to": "https://app.example.com/welcome"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ActionLink"];
                 };
             };
@@ -2840,6 +3267,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "to": "https://app.example.com/welcome",
+                     *       "allowed": true,
+                     *       "redirects_to": "https://app.example.com/welcome",
+                     *       "rules": [
+                     *         {
+                     *           "source": "SVC_URI_ALLOW_LIST",
+                     *           "rule": "https://app.example.com/**",
+                     *           "matches": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RedirectCheck"];
                 };
             };
@@ -2881,6 +3322,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "payload": {},
+                     *         "created_at": "2026-01-01T09:30:00.000Z",
+                     *         "ip_address": "203.0.113.7"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["AuditEntry"][];
                 };
             };
@@ -2918,6 +3369,50 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "api_keys": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "name": "Payments",
+                     *           "prefix": "tg_a1B2",
+                     *           "last4": "7d6c",
+                     *           "owner": {
+                     *             "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *             "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34"
+                     *           },
+                     *           "scopes": [
+                     *             "orders:read"
+                     *           ],
+                     *           "role": "member",
+                     *           "plan": "pro",
+                     *           "limit": {
+                     *             "requests_per_unit": 1000,
+                     *             "unit": "minute"
+                     *           },
+                     *           "expires_at": "2026-01-01T09:30:00.000Z",
+                     *           "allowed_networks": [
+                     *             "203.0.113.0/24"
+                     *           ],
+                     *           "metadata": {
+                     *             "team": "payments"
+                     *           },
+                     *           "disabled": false,
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z",
+                     *           "last_used_at": "2026-01-01T09:30:00.000Z",
+                     *           "rotated_from": null,
+                     *           "admin_scopes": [
+                     *             "users:read"
+                     *           ],
+                     *           "created_by": "admin"
+                     *         }
+                     *       ],
+                     *       "pagination": {
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKeyList"];
                 };
             };
@@ -2934,6 +3429,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Payments",
+                 *       "admin_scopes": [
+                 *         "users:read"
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     scopes?: string[];
@@ -2963,6 +3466,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "prefix": "tg_a1B2",
+                     *       "last4": "7d6c",
+                     *       "owner": {
+                     *         "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34"
+                     *       },
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "role": "member",
+                     *       "plan": "pro",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "expires_at": "2026-01-01T09:30:00.000Z",
+                     *       "allowed_networks": [
+                     *         "203.0.113.0/24"
+                     *       ],
+                     *       "metadata": {
+                     *         "team": "payments"
+                     *       },
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_used_at": "2026-01-01T09:30:00.000Z",
+                     *       "rotated_from": null,
+                     *       "admin_scopes": [
+                     *         "users:read"
+                     *       ],
+                     *       "created_by": "admin",
+                     *       "key": "tg_a1B2_9f8e7d6c"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedApiKey"];
                 };
             };
@@ -2979,6 +3520,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "key": "tg_a1B2_9f8e7d6c"
+                 *     }
+                 */
                 "application/json": {
                     key: string;
                     address?: string;
@@ -2992,6 +3538,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "valid": true,
+                     *       "code": "123456",
+                     *       "caller": {},
+                     *       "key": {
+                     *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "name": "Payments",
+                     *         "admin_scopes": [
+                     *           "users:read"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["VerifiedApiKey"];
                 };
             };
@@ -3016,6 +3576,43 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "prefix": "tg_a1B2",
+                     *       "last4": "7d6c",
+                     *       "owner": {
+                     *         "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34"
+                     *       },
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "role": "member",
+                     *       "plan": "pro",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "expires_at": "2026-01-01T09:30:00.000Z",
+                     *       "allowed_networks": [
+                     *         "203.0.113.0/24"
+                     *       ],
+                     *       "metadata": {
+                     *         "team": "payments"
+                     *       },
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_used_at": "2026-01-01T09:30:00.000Z",
+                     *       "rotated_from": null,
+                     *       "admin_scopes": [
+                     *         "users:read"
+                     *       ],
+                     *       "created_by": "admin"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
@@ -3034,6 +3631,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "plan": "pro",
+                 *       "limit": {
+                 *         "requests_per_unit": 1000,
+                 *         "unit": "minute"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     scopes?: string[];
@@ -3059,6 +3665,43 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "prefix": "tg_a1B2",
+                     *       "last4": "7d6c",
+                     *       "owner": {
+                     *         "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34"
+                     *       },
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "role": "member",
+                     *       "plan": "pro",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "expires_at": "2026-01-01T09:30:00.000Z",
+                     *       "allowed_networks": [
+                     *         "203.0.113.0/24"
+                     *       ],
+                     *       "metadata": {
+                     *         "team": "payments"
+                     *       },
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_used_at": "2026-01-01T09:30:00.000Z",
+                     *       "rotated_from": null,
+                     *       "admin_scopes": [
+                     *         "users:read"
+                     *       ],
+                     *       "created_by": "admin"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApiKey"];
                 };
             };
@@ -3099,6 +3742,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "grace": "24h"
+                 *     }
+                 */
                 "application/json": {
                     grace?: string;
                 };
@@ -3111,6 +3759,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "prefix": "tg_a1B2",
+                     *       "last4": "7d6c",
+                     *       "owner": {
+                     *         "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34"
+                     *       },
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "role": "member",
+                     *       "plan": "pro",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "expires_at": "2026-01-01T09:30:00.000Z",
+                     *       "allowed_networks": [
+                     *         "203.0.113.0/24"
+                     *       ],
+                     *       "metadata": {
+                     *         "team": "payments"
+                     *       },
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_used_at": "2026-01-01T09:30:00.000Z",
+                     *       "rotated_from": null,
+                     *       "admin_scopes": [
+                     *         "users:read"
+                     *       ],
+                     *       "created_by": "admin",
+                     *       "key": "tg_a1B2_9f8e7d6c"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedApiKey"];
                 };
             };
@@ -3127,7 +3813,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "credential": "tg_a1B2_9f8e7d6c"
+                 *     }
+                 */
                 "application/json": {
+                    /** @example tg_a1B2_9f8e7d6c */
                     credential: string;
                     address?: string;
                 };
@@ -3140,6 +3832,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "valid": true,
+                     *       "code": "123456",
+                     *       "administrator": {
+                     *         "kind": "administrator",
+                     *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "name": "Payments",
+                     *         "admin_scopes": [
+                     *           "users:read"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["VerifiedCredential"];
                 };
             };
@@ -3156,6 +3862,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "method": "GET",
+                 *       "url": "https://api.example.com/orders"
+                 *     }
+                 */
                 "application/json": {
                     method: string;
                     url: string;
@@ -3191,6 +3903,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "request": {},
+                     *       "route": {},
+                     *       "caller": {},
+                     *       "policies": [
+                     *         {}
+                     *       ],
+                     *       "decision": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["CheckExplanation"];
                 };
             };
@@ -3218,6 +3941,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "events": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "type": "signup",
+                     *           "webhook_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "data": {
+                     *             "name": "Ann"
+                     *           },
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "attempts": 3,
+                     *           "failed_at": "2026-01-01T09:30:00.000Z",
+                     *           "last_error": "status 503"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["EventList"];
                 };
             };
@@ -3242,6 +3984,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "type": "signup",
+                     *       "webhook_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "data": {
+                     *         "name": "Ann"
+                     *       },
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "attempts": 3,
+                     *       "failed_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_error": "status 503"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Event"];
                 };
             };
@@ -3264,6 +4021,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "webhooks": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "name": "Payments",
+                     *           "url": "https://api.example.com/orders",
+                     *           "event_types": [
+                     *             "user.created"
+                     *           ],
+                     *           "disabled": false,
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z",
+                     *           "last_delivered_at": "2026-01-01T09:30:00.000Z",
+                     *           "last_error": "status 503",
+                     *           "secret": "JBSWY3DPEHPK3PXP"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookList"];
                 };
             };
@@ -3280,6 +4057,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Payments",
+                 *       "url": "https://api.example.com/orders",
+                 *       "event_types": [
+                 *         "user.created"
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     url?: string;
@@ -3295,6 +4081,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "url": "https://api.example.com/orders",
+                     *       "event_types": [
+                     *         "user.created"
+                     *       ],
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_delivered_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_error": "status 503",
+                     *       "secret": "JBSWY3DPEHPK3PXP"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -3319,6 +4121,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "url": "https://api.example.com/orders",
+                     *       "event_types": [
+                     *         "user.created"
+                     *       ],
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_delivered_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_error": "status 503",
+                     *       "secret": "JBSWY3DPEHPK3PXP"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -3337,6 +4155,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "disabled": false
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     url?: string;
@@ -3352,6 +4175,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "url": "https://api.example.com/orders",
+                     *       "event_types": [
+                     *         "user.created"
+                     *       ],
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_delivered_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_error": "status 503",
+                     *       "secret": "JBSWY3DPEHPK3PXP"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -3392,6 +4231,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "grace": "24h"
+                 *     }
+                 */
                 "application/json": {
                     grace?: string;
                 };
@@ -3404,6 +4248,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "url": "https://api.example.com/orders",
+                     *       "event_types": [
+                     *         "user.created"
+                     *       ],
+                     *       "disabled": false,
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_delivered_at": "2026-01-01T09:30:00.000Z",
+                     *       "last_error": "status 503",
+                     *       "secret": "JBSWY3DPEHPK3PXP"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
@@ -3428,6 +4288,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivered": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["WebhookTest"];
                 };
             };
@@ -3452,6 +4317,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "status": "unverified",
+                     *         "factor_type": "totp",
+                     *         "friendly_name": "Phone",
+                     *         "phone": "15551234567",
+                     *         "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *         "created_at": "2026-01-01T09:30:00.000Z",
+                     *         "updated_at": "2026-01-01T09:30:00.000Z"
+                     *       }
+                     *     ]
+                     */
                     "application/json": components["schemas"]["Factor"][];
                 };
             };
@@ -3471,6 +4350,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "friendly_name": "Phone"
+                 *     }
+                 */
                 "application/json": {
                     friendly_name?: string;
                     phone?: string;
@@ -3484,6 +4368,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "status": "unverified",
+                     *       "factor_type": "totp",
+                     *       "friendly_name": "Phone",
+                     *       "phone": "15551234567",
+                     *       "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Factor"];
                 };
             };
@@ -3509,6 +4405,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "status": "unverified",
+                     *       "factor_type": "totp",
+                     *       "friendly_name": "Phone",
+                     *       "phone": "15551234567",
+                     *       "last_challenged_at": "2026-01-01T09:30:00.000Z",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Factor"];
                 };
             };
@@ -3533,6 +4441,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "sessions": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "current": true,
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "refreshed_at": "2026-01-01T09:30:00.000Z",
+                     *           "not_after": "2026-01-01T09:30:00.000Z",
+                     *           "aal": "aal1",
+                     *           "amr": [
+                     *             {
+                     *               "method": "GET",
+                     *               "timestamp": 1
+                     *             }
+                     *           ],
+                     *           "user_agent": "Mozilla/5.0",
+                     *           "ip": "203.0.113.7",
+                     *           "client_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "scope": "openid email"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
@@ -3557,6 +4489,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": components["schemas"]["Empty"];
                 };
             };
@@ -3582,6 +4515,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": components["schemas"]["Empty"];
                 };
             };
@@ -3617,6 +4551,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "organizations": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "name": "Payments",
+                     *           "slug": "payments",
+                     *           "plan": "pro",
+                     *           "limit": {
+                     *             "requests_per_unit": 1000,
+                     *             "unit": "minute"
+                     *           },
+                     *           "metadata": {
+                     *             "team": "payments"
+                     *           },
+                     *           "domain_role": "member",
+                     *           "role": "member",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "pagination": {
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["OrganizationPage"];
                 };
             };
@@ -3633,6 +4593,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Payments",
+                 *       "slug": "payments",
+                 *       "plan": "pro"
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     slug?: string;
@@ -3656,6 +4623,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "slug": "payments",
+                     *       "plan": "pro",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "metadata": {
+                     *         "team": "payments"
+                     *       },
+                     *       "domain_role": "member",
+                     *       "role": "member",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Organization"];
                 };
             };
@@ -3680,6 +4666,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "slug": "payments",
+                     *       "plan": "pro",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "metadata": {
+                     *         "team": "payments"
+                     *       },
+                     *       "domain_role": "member",
+                     *       "role": "member",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Organization"];
                 };
             };
@@ -3698,6 +4703,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "plan": "pro",
+                 *       "limit": {
+                 *         "requests_per_unit": 1000,
+                 *         "unit": "minute"
+                 *       }
+                 *     }
+                 */
                 "application/json": {
                     name?: string;
                     slug?: string;
@@ -3720,6 +4734,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "name": "Payments",
+                     *       "slug": "payments",
+                     *       "plan": "pro",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "metadata": {
+                     *         "team": "payments"
+                     *       },
+                     *       "domain_role": "member",
+                     *       "role": "member",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Organization"];
                 };
             };
@@ -3766,6 +4799,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "members": [
+                     *         {
+                     *           "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "role": "member",
+                     *           "email": "ann@example.com",
+                     *           "name": "Payments",
+                     *           "created_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["MemberList"];
                 };
             };
@@ -3785,6 +4831,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "role": "member"
+                 *     }
+                 */
                 "application/json": {
                     role?: string;
                 };
@@ -3797,6 +4848,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "user_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "role": "member",
+                     *       "email": "ann@example.com",
+                     *       "name": "Payments",
+                     *       "created_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Member"];
                 };
             };
@@ -3844,6 +4904,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domains": [
+                     *         {
+                     *           "domain": "example.com",
+                     *           "verified_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["DomainList"];
                 };
             };
@@ -3869,6 +4939,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "example.com",
+                     *       "verified_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Domain"];
                 };
             };
@@ -3917,6 +4993,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "providers": [
+                     *         {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "provider_type": "oidc",
+                     *           "identifier": "custom:login",
+                     *           "name": "Payments",
+                     *           "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                     *           "acceptable_client_ids": [
+                     *             "shop-ios"
+                     *           ],
+                     *           "scopes": [
+                     *             "orders:read"
+                     *           ],
+                     *           "pkce_enabled": true,
+                     *           "attribute_mapping": {},
+                     *           "custom_claims_allowlist": [
+                     *             "department"
+                     *           ],
+                     *           "authorization_params": {},
+                     *           "enabled": true,
+                     *           "email_optional": true,
+                     *           "issuer": "https://login.example.org",
+                     *           "skip_nonce_check": true,
+                     *           "authorization_url": "https://login.example.org/authorize",
+                     *           "token_url": "https://login.example.org/token",
+                     *           "userinfo_url": "https://login.example.org/userinfo",
+                     *           "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *           "discovery_document": {},
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["CustomProviderList"];
                 };
             };
@@ -3933,6 +5045,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "provider_type": "oidc",
+                 *       "identifier": "custom:login",
+                 *       "name": "Payments",
+                 *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                 *       "client_secret": "s3cr3t-of-the-client",
+                 *       "issuer": "https://login.example.org"
+                 *     }
+                 */
                 "application/json": {
                     provider_type?: string;
                     identifier?: string;
@@ -3968,6 +5090,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "provider_type": "oidc",
+                     *       "identifier": "custom:login",
+                     *       "name": "Payments",
+                     *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                     *       "acceptable_client_ids": [
+                     *         "shop-ios"
+                     *       ],
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "pkce_enabled": true,
+                     *       "attribute_mapping": {},
+                     *       "custom_claims_allowlist": [
+                     *         "department"
+                     *       ],
+                     *       "authorization_params": {},
+                     *       "enabled": true,
+                     *       "email_optional": true,
+                     *       "issuer": "https://login.example.org",
+                     *       "skip_nonce_check": true,
+                     *       "authorization_url": "https://login.example.org/authorize",
+                     *       "token_url": "https://login.example.org/token",
+                     *       "userinfo_url": "https://login.example.org/userinfo",
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "discovery_document": {},
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CustomProvider"];
                 };
             };
@@ -3992,6 +5146,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "provider_type": "oidc",
+                     *       "identifier": "custom:login",
+                     *       "name": "Payments",
+                     *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                     *       "acceptable_client_ids": [
+                     *         "shop-ios"
+                     *       ],
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "pkce_enabled": true,
+                     *       "attribute_mapping": {},
+                     *       "custom_claims_allowlist": [
+                     *         "department"
+                     *       ],
+                     *       "authorization_params": {},
+                     *       "enabled": true,
+                     *       "email_optional": true,
+                     *       "issuer": "https://login.example.org",
+                     *       "skip_nonce_check": true,
+                     *       "authorization_url": "https://login.example.org/authorize",
+                     *       "token_url": "https://login.example.org/token",
+                     *       "userinfo_url": "https://login.example.org/userinfo",
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "discovery_document": {},
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CustomProvider"];
                 };
             };
@@ -4010,6 +5196,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "enabled": true
+                 *     }
+                 */
                 "application/json": {
                     provider_type?: string;
                     identifier?: string;
@@ -4045,6 +5236,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "provider_type": "oidc",
+                     *       "identifier": "custom:login",
+                     *       "name": "Payments",
+                     *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                     *       "acceptable_client_ids": [
+                     *         "shop-ios"
+                     *       ],
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "pkce_enabled": true,
+                     *       "attribute_mapping": {},
+                     *       "custom_claims_allowlist": [
+                     *         "department"
+                     *       ],
+                     *       "authorization_params": {},
+                     *       "enabled": true,
+                     *       "email_optional": true,
+                     *       "issuer": "https://login.example.org",
+                     *       "skip_nonce_check": true,
+                     *       "authorization_url": "https://login.example.org/authorize",
+                     *       "token_url": "https://login.example.org/token",
+                     *       "userinfo_url": "https://login.example.org/userinfo",
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "discovery_document": {},
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CustomProvider"];
                 };
             };
@@ -4094,6 +5317,64 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "clients": [
+                     *         {
+                     *           "client_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "client_secret": "s3cr3t-of-the-client",
+                     *           "client_type": "confidential",
+                     *           "redirect_uris": [
+                     *             "https://shop.example.com/callback"
+                     *           ],
+                     *           "token_endpoint_auth_method": "client_secret_basic",
+                     *           "grant_types": [
+                     *             "authorization_code",
+                     *             "refresh_token"
+                     *           ],
+                     *           "response_types": [
+                     *             "code"
+                     *           ],
+                     *           "client_name": "Shop",
+                     *           "client_uri": "https://shop.example.com",
+                     *           "logo_uri": "https://shop.example.com/logo.svg",
+                     *           "jwks": {},
+                     *           "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *           "scopes": [
+                     *             "orders:read"
+                     *           ],
+                     *           "audiences": [
+                     *             "https://api.example.com"
+                     *           ],
+                     *           "plan": "pro",
+                     *           "role": "member",
+                     *           "limit": {
+                     *             "requests_per_unit": 1000,
+                     *             "unit": "minute"
+                     *           },
+                     *           "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "disabled": false,
+                     *           "scope": "openid email",
+                     *           "default_max_age": 1,
+                     *           "require_auth_time": true,
+                     *           "require_pushed_authorization_requests": true,
+                     *           "dpop_bound_access_tokens": true,
+                     *           "backchannel_logout_session_required": true,
+                     *           "workload_identities": [
+                     *             {
+                     *               "issuer": "https://login.example.org",
+                     *               "subject": "system:serviceaccount:shop:orders"
+                     *             }
+                     *           ],
+                     *           "access_token_typ": "at+jwt",
+                     *           "built_in": false,
+                     *           "registration_type": "dynamic",
+                     *           "created_at": "2026-01-01T09:30:00.000Z",
+                     *           "updated_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["OAuthClientList"];
                 };
             };
@@ -4110,6 +5391,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "client_name": "Shop",
+                 *       "redirect_uris": [
+                 *         "https://shop.example.com/callback"
+                 *       ],
+                 *       "client_type": "confidential"
+                 *     }
+                 */
                 "application/json": {
                     redirect_uris?: string[];
                     grant_types?: string[];
@@ -4162,6 +5452,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "client_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "client_secret": "s3cr3t-of-the-client",
+                     *       "client_type": "confidential",
+                     *       "redirect_uris": [
+                     *         "https://shop.example.com/callback"
+                     *       ],
+                     *       "token_endpoint_auth_method": "client_secret_basic",
+                     *       "grant_types": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "response_types": [
+                     *         "code"
+                     *       ],
+                     *       "client_name": "Shop",
+                     *       "client_uri": "https://shop.example.com",
+                     *       "logo_uri": "https://shop.example.com/logo.svg",
+                     *       "jwks": {},
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "audiences": [
+                     *         "https://api.example.com"
+                     *       ],
+                     *       "plan": "pro",
+                     *       "role": "member",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "disabled": false,
+                     *       "scope": "openid email",
+                     *       "default_max_age": 1,
+                     *       "require_auth_time": true,
+                     *       "require_pushed_authorization_requests": true,
+                     *       "dpop_bound_access_tokens": true,
+                     *       "backchannel_logout_session_required": true,
+                     *       "workload_identities": [
+                     *         {
+                     *           "issuer": "https://login.example.org",
+                     *           "subject": "system:serviceaccount:shop:orders"
+                     *         }
+                     *       ],
+                     *       "access_token_typ": "at+jwt",
+                     *       "built_in": false,
+                     *       "registration_type": "dynamic",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["OAuthClient"];
                 };
             };
@@ -4186,6 +5530,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "client_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "client_secret": "s3cr3t-of-the-client",
+                     *       "client_type": "confidential",
+                     *       "redirect_uris": [
+                     *         "https://shop.example.com/callback"
+                     *       ],
+                     *       "token_endpoint_auth_method": "client_secret_basic",
+                     *       "grant_types": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "response_types": [
+                     *         "code"
+                     *       ],
+                     *       "client_name": "Shop",
+                     *       "client_uri": "https://shop.example.com",
+                     *       "logo_uri": "https://shop.example.com/logo.svg",
+                     *       "jwks": {},
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "audiences": [
+                     *         "https://api.example.com"
+                     *       ],
+                     *       "plan": "pro",
+                     *       "role": "member",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "disabled": false,
+                     *       "scope": "openid email",
+                     *       "default_max_age": 1,
+                     *       "require_auth_time": true,
+                     *       "require_pushed_authorization_requests": true,
+                     *       "dpop_bound_access_tokens": true,
+                     *       "backchannel_logout_session_required": true,
+                     *       "workload_identities": [
+                     *         {
+                     *           "issuer": "https://login.example.org",
+                     *           "subject": "system:serviceaccount:shop:orders"
+                     *         }
+                     *       ],
+                     *       "access_token_typ": "at+jwt",
+                     *       "built_in": false,
+                     *       "registration_type": "dynamic",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["OAuthClient"];
                 };
             };
@@ -4204,6 +5602,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "redirect_uris": [
+                 *         "https://shop.example.com/callback"
+                 *       ]
+                 *     }
+                 */
                 "application/json": {
                     redirect_uris?: string[];
                     grant_types?: string[];
@@ -4256,6 +5661,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "client_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "client_secret": "s3cr3t-of-the-client",
+                     *       "client_type": "confidential",
+                     *       "redirect_uris": [
+                     *         "https://shop.example.com/callback"
+                     *       ],
+                     *       "token_endpoint_auth_method": "client_secret_basic",
+                     *       "grant_types": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "response_types": [
+                     *         "code"
+                     *       ],
+                     *       "client_name": "Shop",
+                     *       "client_uri": "https://shop.example.com",
+                     *       "logo_uri": "https://shop.example.com/logo.svg",
+                     *       "jwks": {},
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "audiences": [
+                     *         "https://api.example.com"
+                     *       ],
+                     *       "plan": "pro",
+                     *       "role": "member",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "disabled": false,
+                     *       "scope": "openid email",
+                     *       "default_max_age": 1,
+                     *       "require_auth_time": true,
+                     *       "require_pushed_authorization_requests": true,
+                     *       "dpop_bound_access_tokens": true,
+                     *       "backchannel_logout_session_required": true,
+                     *       "workload_identities": [
+                     *         {
+                     *           "issuer": "https://login.example.org",
+                     *           "subject": "system:serviceaccount:shop:orders"
+                     *         }
+                     *       ],
+                     *       "access_token_typ": "at+jwt",
+                     *       "built_in": false,
+                     *       "registration_type": "dynamic",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["OAuthClient"];
                 };
             };
@@ -4302,6 +5761,60 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "client_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "client_secret": "s3cr3t-of-the-client",
+                     *       "client_type": "confidential",
+                     *       "redirect_uris": [
+                     *         "https://shop.example.com/callback"
+                     *       ],
+                     *       "token_endpoint_auth_method": "client_secret_basic",
+                     *       "grant_types": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "response_types": [
+                     *         "code"
+                     *       ],
+                     *       "client_name": "Shop",
+                     *       "client_uri": "https://shop.example.com",
+                     *       "logo_uri": "https://shop.example.com/logo.svg",
+                     *       "jwks": {},
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "audiences": [
+                     *         "https://api.example.com"
+                     *       ],
+                     *       "plan": "pro",
+                     *       "role": "member",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "disabled": false,
+                     *       "scope": "openid email",
+                     *       "default_max_age": 1,
+                     *       "require_auth_time": true,
+                     *       "require_pushed_authorization_requests": true,
+                     *       "dpop_bound_access_tokens": true,
+                     *       "backchannel_logout_session_required": true,
+                     *       "workload_identities": [
+                     *         {
+                     *           "issuer": "https://login.example.org",
+                     *           "subject": "system:serviceaccount:shop:orders"
+                     *         }
+                     *       ],
+                     *       "access_token_typ": "at+jwt",
+                     *       "built_in": false,
+                     *       "registration_type": "dynamic",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["OAuthClient"];
                 };
             };
@@ -4331,6 +5844,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "imported": 1,
+                     *       "skipped": 1,
+                     *       "failed": 1,
+                     *       "last_line": 1,
+                     *       "errors": [
+                     *         {
+                     *           "line": 1,
+                     *           "code": "123456",
+                     *           "message": "ok"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ImportResult"];
                 };
             };
@@ -4360,6 +5888,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "imported": 1,
+                     *       "skipped": 1,
+                     *       "failed": 1,
+                     *       "last_line": 1,
+                     *       "errors": [
+                     *         {
+                     *           "line": 1,
+                     *           "code": "123456",
+                     *           "message": "ok"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ImportResult"];
                 };
             };

@@ -326,6 +326,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "overrides": [
+                     *         {
+                     *           "domain": "shop",
+                     *           "entries": [
+                     *             {
+                     *               "key": "user",
+                     *               "value": "ann"
+                     *             }
+                     *           ],
+                     *           "requestsPerUnit": 100,
+                     *           "burst": 0,
+                     *           "until": "2026-01-01T09:30:00.000Z",
+                     *           "reason": "sale",
+                     *           "setBy": "support"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["OverrideList"];
                 };
             };
@@ -342,6 +362,24 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "domain": "shop",
+                 *       "descriptors": [
+                 *         {
+                 *           "entries": [
+                 *             {
+                 *               "key": "user",
+                 *               "value": "ann"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "requestsPerUnit": 100,
+                 *       "ttlSeconds": 1,
+                 *       "reason": "sale"
+                 *     }
+                 */
                 "application/json": components["schemas"]["OverrideRequest"];
             };
         };
@@ -352,6 +390,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "shop",
+                     *       "entries": [
+                     *         {
+                     *           "key": "user",
+                     *           "value": "ann"
+                     *         }
+                     *       ],
+                     *       "requestsPerUnit": 100,
+                     *       "burst": 0,
+                     *       "until": "2026-01-01T09:30:00.000Z",
+                     *       "reason": "sale",
+                     *       "setBy": "support"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Override"];
                 };
             };
@@ -368,6 +422,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "domain": "shop",
+                 *       "descriptors": [
+                 *         {
+                 *           "entries": [
+                 *             {
+                 *               "key": "user",
+                 *               "value": "ann"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["RateLimitRequest"];
             };
         };
@@ -378,6 +447,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "shop",
+                     *       "entries": [
+                     *         {
+                     *           "key": "user",
+                     *           "value": "ann"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Counted"];
                 };
             };
@@ -394,6 +474,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "domain": "shop",
+                 *       "descriptors": [
+                 *         {
+                 *           "entries": [
+                 *             {
+                 *               "key": "user",
+                 *               "value": "ann"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["RateLimitRequest"];
             };
         };
@@ -404,6 +499,50 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "shop",
+                     *       "descriptors": [
+                     *         {
+                     *           "entries": [
+                     *             {
+                     *               "key": "user",
+                     *               "value": "ann"
+                     *             }
+                     *           ],
+                     *           "outcome": "limited",
+                     *           "counter": {
+                     *             "rule": "user",
+                     *             "algorithm": "fixed_window",
+                     *             "requestsPerUnit": 100,
+                     *             "unit": "hour",
+                     *             "burst": 0,
+                     *             "shadowMode": true,
+                     *             "key": "user",
+                     *             "count": 1,
+                     *             "remaining": 0,
+                     *             "over": true,
+                     *             "resetSeconds": 0,
+                     *             "override": {
+                     *               "domain": "shop",
+                     *               "entries": [
+                     *                 {
+                     *                   "key": "user",
+                     *                   "value": "ann"
+                     *                 }
+                     *               ],
+                     *               "requestsPerUnit": 100,
+                     *               "burst": 0,
+                     *               "until": "2026-01-01T09:30:00.000Z",
+                     *               "reason": "sale",
+                     *               "setBy": "support"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "wouldBeRefused": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["Peek"];
                 };
             };
@@ -420,6 +559,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "domain": "shop",
+                 *       "descriptors": [
+                 *         {
+                 *           "entries": [
+                 *             {
+                 *               "key": "user",
+                 *               "value": "ann"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["ResetRequest"];
             };
         };
@@ -430,6 +584,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "shop",
+                     *       "counters": [
+                     *         {
+                     *           "key": "user",
+                     *           "count": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Reset"];
                 };
             };
@@ -446,6 +611,22 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "domain": "shop",
+                 *       "descriptors": [
+                 *         {
+                 *           "entries": [
+                 *             {
+                 *               "key": "user",
+                 *               "value": "ann"
+                 *             }
+                 *           ]
+                 *         }
+                 *       ],
+                 *       "hits": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReservationRequest"];
             };
         };
@@ -456,6 +637,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "shop",
+                     *       "id": "eyJkb21haW4iOiJzaG9wIn0.Zx3c",
+                     *       "until": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Reservation"];
                 };
             };
@@ -472,6 +660,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "id": "eyJkb21haW4iOiJzaG9wIn0.Zx3c",
+                 *       "hits": 0
+                 *     }
+                 */
                 "application/json": components["schemas"]["CommitRequest"];
             };
         };
@@ -482,6 +676,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "domain": "shop",
+                     *       "reserved": 0,
+                     *       "hits": 0,
+                     *       "over": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["Commit"];
                 };
             };
@@ -509,6 +711,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "seconds": 0,
+                     *       "maxMissedHits": 0,
+                     *       "keys": [
+                     *         {
+                     *           "domain": "shop",
+                     *           "entries": [
+                     *             {
+                     *               "key": "user",
+                     *               "value": "ann"
+                     *             }
+                     *           ],
+                     *           "hits": 0
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["TopKeys"];
                 };
             };
@@ -536,6 +756,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "refusals": [
+                     *         {
+                     *           "time": "2026-01-01T09:30:00.000Z",
+                     *           "domain": "shop",
+                     *           "entries": [
+                     *             {
+                     *               "key": "user",
+                     *               "value": "ann"
+                     *             }
+                     *           ],
+                     *           "rule": "user",
+                     *           "requestsPerUnit": 100,
+                     *           "unit": "hour",
+                     *           "hits": 0,
+                     *           "code": "OK"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RefusalList"];
                 };
             };

@@ -496,6 +496,53 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "replica": "tollgate-xds-6c8d7f9b5-4k2lm",
+                     *       "objects": [
+                     *         {
+                     *           "kind": "RateLimitConfig",
+                     *           "namespace": "shop",
+                     *           "name": "web",
+                     *           "source": "kubernetes",
+                     *           "generation": 3,
+                     *           "accepted": true,
+                     *           "inForce": 3,
+                     *           "domain": "web",
+                     *           "limits": 1,
+                     *           "conditions": [
+                     *             {
+                     *               "type": "Accepted",
+                     *               "status": "True",
+                     *               "reason": "Accepted",
+                     *               "message": "1 limit for domain 'web'"
+                     *             }
+                     *           ],
+                     *           "clients": {
+                     *             "limiters": {
+                     *               "connected": 2,
+                     *               "acknowledged": 2
+                     *             },
+                     *             "authServers": {
+                     *               "connected": 2,
+                     *               "acknowledged": 2
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "counts": {
+                     *         "AccessPolicy": {
+                     *           "total": 1,
+                     *           "refused": 0
+                     *         },
+                     *         "RateLimitConfig": {
+                     *           "total": 1,
+                     *           "refused": 0
+                     *         }
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ObjectList"];
                 };
             };
@@ -522,6 +569,80 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "replica": "tollgate-xds-6c8d7f9b5-4k2lm",
+                     *       "kind": "RateLimitConfig",
+                     *       "namespace": "shop",
+                     *       "name": "web",
+                     *       "source": "kubernetes",
+                     *       "generation": 3,
+                     *       "accepted": true,
+                     *       "inForce": 3,
+                     *       "domain": "web",
+                     *       "limits": 1,
+                     *       "conditions": [
+                     *         {
+                     *           "type": "Accepted",
+                     *           "status": "True",
+                     *           "reason": "Accepted",
+                     *           "message": "1 limit for domain 'web'"
+                     *         }
+                     *       ],
+                     *       "clients": {
+                     *         "limiters": {
+                     *           "connected": 2,
+                     *           "acknowledged": 2
+                     *         },
+                     *         "authServers": {
+                     *           "connected": 2,
+                     *           "acknowledged": 2
+                     *         }
+                     *       },
+                     *       "manifest": "apiVersion: ratelimit.tollgate.dev/v1alpha1\nkind: RateLimitConfig\nmetadata:\n  namespace: shop\n  name: web\nspec:\n  domain: web\n  descriptors:\n    - key: user\n      rateLimit:\n        unit: Minute\n        requestsPerUnit: 20\n",
+                     *       "findings": [
+                     *         {
+                     *           "severity": "error",
+                     *           "field": "spec.descriptors[0].rateLimit.requestsPerUnit",
+                     *           "message": "1 limit for domain 'web'",
+                     *           "line": 0,
+                     *           "column": 0
+                     *         }
+                     *       ],
+                     *       "versions": [
+                     *         {
+                     *           "generation": 3,
+                     *           "readAt": "2026-01-01T09:30:00.000Z",
+                     *           "accepted": true,
+                     *           "inForce": true
+                     *         }
+                     *       ],
+                     *       "acknowledgements": [
+                     *         {
+                     *           "clients": "limiter",
+                     *           "resource": "web",
+                     *           "connected": 2,
+                     *           "acknowledged": 2,
+                     *           "list": [
+                     *             {
+                     *               "node": "ratelimit-7d9f5b7c4-x2x9q",
+                     *               "identity": "tollgate-limiter",
+                     *               "address": "10.0.3.7:41988",
+                     *               "acknowledged": true,
+                     *               "version": "5f2c9a0d1e7b4836a1c0d2e4f6a8b0c2",
+                     *               "wanted": "5f2c9a0d1e7b4836a1c0d2e4f6a8b0c2",
+                     *               "acknowledgedAt": "2026-01-01T09:30:00.000Z",
+                     *               "rejection": {
+                     *                 "version": "5f2c9a0d1e7b4836a1c0d2e4f6a8b0c2",
+                     *                 "at": "2026-01-01T09:30:00.000Z",
+                     *                 "message": "1 limit for domain 'web'"
+                     *               }
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ObjectDetail"];
                 };
             };
@@ -549,6 +670,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "kind": "RateLimitConfig",
+                     *       "namespace": "shop",
+                     *       "name": "web",
+                     *       "generation": 3,
+                     *       "manifest": "apiVersion: ratelimit.tollgate.dev/v1alpha1\nkind: RateLimitConfig\nmetadata:\n  namespace: shop\n  name: web\nspec:\n  domain: web\n  descriptors:\n    - key: user\n      rateLimit:\n        unit: Minute\n        requestsPerUnit: 20\n"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ObjectManifest"];
                 };
             };
@@ -565,6 +695,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "manifests": "apiVersion: ratelimit.tollgate.dev/v1alpha1\nkind: RateLimitConfig\nmetadata:\n  namespace: shop\n  name: web\nspec:\n  domain: web\n  descriptors:\n    - key: user\n      rateLimit:\n        unit: Minute\n        requestsPerUnit: 20\n"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ValidationRequest"];
             };
         };
@@ -606,6 +741,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "replica": "tollgate-xds-6c8d7f9b5-4k2lm",
+                     *       "clients": [
+                     *         {
+                     *           "kind": "limiter",
+                     *           "node": "ratelimit-7d9f5b7c4-x2x9q",
+                     *           "identity": "tollgate-limiter",
+                     *           "address": "10.0.3.7:41988",
+                     *           "protocol": "sotw",
+                     *           "connectedAt": "2026-01-01T09:30:00.000Z",
+                     *           "state": "current",
+                     *           "version": "5f2c9a0d1e7b4836a1c0d2e4f6a8b0c2",
+                     *           "acknowledgedAt": "2026-01-01T09:30:00.000Z",
+                     *           "lagSeconds": 0,
+                     *           "rejection": {
+                     *             "version": "5f2c9a0d1e7b4836a1c0d2e4f6a8b0c2",
+                     *             "at": "2026-01-01T09:30:00.000Z",
+                     *             "message": "1 limit for domain 'web'"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "total": 1,
+                     *       "replicas": [
+                     *         {
+                     *           "replica": "tollgate-xds-6c8d7f9b5-4k2lm",
+                     *           "limiters": {
+                     *             "connected": 2,
+                     *             "current": 2,
+                     *             "refusing": 0
+                     *           },
+                     *           "authServers": {
+                     *             "connected": 2,
+                     *             "current": 2,
+                     *             "refusing": 0
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ClientList"];
                 };
             };

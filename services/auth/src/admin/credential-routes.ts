@@ -22,7 +22,10 @@ interface VerifiedCredential {
   };
 }
 
-const verifyBody = body({ credential: Type.String(), address: optionalText });
+const verifyBody = body({
+  credential: Type.String({ examples: ['tg_a1B2_9f8e7d6c'] }),
+  address: optionalText,
+});
 
 /** `/admin/credentials/verify` */
 export const addCredentialRoutes: AddRoutes<CredentialContext> = (api, context) => {

@@ -1,8 +1,10 @@
 import swagger from '@fastify/swagger';
+import { addExamples } from '@tollgate/kit/open-api-examples';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
 import type { AddRoutes, Api } from '../http/api.ts';
 import { type ComponentName, components } from '../http/open-api-components.ts';
+import { exampleValues } from '../http/open-api-examples.ts';
 import type { Context } from './context.ts';
 import type { ResponseBody } from './operations/operation.ts';
 import { operations, operationTags, type TaggedOperation } from './operations.ts';
@@ -85,8 +87,13 @@ function errorResponse(description: string, oneOf: readonly ComponentName[]) {
 
 /** Requires that all routes have been added. */
 export function openApiDocument(api: Api): OpenApiDocument {
-  return { ...api.swagger() };
+  // Parsed boundary: the library's type of a document has no members of any name.
+  const document = api.swagger() as unknown as OpenApiDocument;
+  return addExamples(document, { values: exampleValues, members: (id) => examples.get(id) });
 }
+
+/** Members in the example of a body, by `operationId`. */
+const examples = new Map(Object.values(operations).map(({ id, example }) => [id, example]));
 
 /** They accept forms. */
 const tokenPaths: readonly string[] = ['/token', '/oauth/token', '/oauth/revoke', '/oauth/introspect'];

@@ -20,6 +20,19 @@ export function counterApiDocument(): object {
     schemas,
     token: 'A token with the right that the operation names, or an API key of the auth server.',
     failed: 'The store or the rules are not available. Try again later.',
+    examples: {
+      domain: 'shop',
+      key: 'user',
+      value: 'ann',
+      reason: 'sale',
+      unit: 'hour',
+      rule: 'user',
+      setBy: 'support',
+      outcome: 'limited',
+      id: 'eyJkb21haW4iOiJzaG9wIn0.Zx3c',
+      requestsPerUnit: 100,
+      prefixes: ['shop_user_ann_'],
+    },
   });
 }
 

@@ -13,6 +13,7 @@ export const adminApiKeysOperations: Operations = {
     summary: 'Create an API key of a user, an organisation or a machine',
     response: 'CreatedApiKey',
     status: 201,
+    example: ['name', 'admin_scopes'],
   },
   'POST /admin/api-keys/verify': {
     id: 'adminVerifyApiKey',
@@ -45,6 +46,7 @@ export const adminApiKeysOperations: Operations = {
     ...forAdmin('keys:write'),
     summary: 'Change an API key. An empty text, list or object removes the value',
     response: 'ApiKey',
+    example: ['plan', 'limit'],
   },
   'DELETE /admin/api-keys/{key_id}': {
     id: 'adminRevokeApiKey',

@@ -13,6 +13,7 @@ export const adminClientsOperations: Operations = {
     summary: 'Create an OAuth client. The secret is shown once',
     response: 'OAuthClient',
     status: 201,
+    example: ['client_name', 'redirect_uris', 'client_type'],
   },
   'GET /admin/oauth/clients/{client_id}': {
     id: 'adminGetOAuthClient',
@@ -25,6 +26,7 @@ export const adminClientsOperations: Operations = {
     ...forAdmin('clients:write'),
     summary: 'Change the given members of an OAuth client. Empty values remove optional members',
     response: 'OAuthClient',
+    example: ['redirect_uris'],
   },
   'DELETE /admin/oauth/clients/{client_id}': {
     id: 'adminDeleteOAuthClient',
@@ -50,6 +52,7 @@ export const adminClientsOperations: Operations = {
     summary: 'Add an identity provider, by OpenID Connect discovery or OAuth 2.0',
     response: 'CustomProvider',
     status: 201,
+    example: ['provider_type', 'identifier', 'name', 'client_id', 'client_secret', 'issuer'],
   },
   'GET /admin/custom-providers/{identifier}': {
     id: 'adminGetProvider',
@@ -62,6 +65,7 @@ export const adminClientsOperations: Operations = {
     ...forAdmin('providers:write'),
     summary: 'Change a custom identity provider',
     response: 'CustomProvider',
+    example: ['enabled'],
   },
   'DELETE /admin/custom-providers/{identifier}': {
     id: 'adminDeleteProvider',

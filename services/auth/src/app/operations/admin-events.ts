@@ -31,6 +31,7 @@ export const adminEventsOperations: Operations = {
     summary: 'Add an endpoint of events. Returns its secret, once',
     response: 'Webhook',
     status: 201,
+    example: ['name', 'url', 'event_types'],
   },
   'GET /admin/webhooks/{webhook_id}': {
     id: 'adminGetWebhook',
@@ -43,6 +44,7 @@ export const adminEventsOperations: Operations = {
     ...forAdmin('webhooks:write'),
     summary: 'Change an endpoint: name, URL, types of events, or whether it is disabled',
     response: 'Webhook',
+    example: ['disabled'],
   },
   'DELETE /admin/webhooks/{webhook_id}': {
     id: 'adminDeleteWebhook',

@@ -13,6 +13,7 @@ export const adminOrganizationsOperations: Operations = {
     summary: 'Create an organization',
     response: 'Organization',
     status: 201,
+    example: ['name', 'slug', 'plan'],
   },
   'GET /admin/organizations/{organization_id}': {
     id: 'adminGetOrganization',
@@ -25,6 +26,7 @@ export const adminOrganizationsOperations: Operations = {
     ...forAdmin('organizations:write'),
     summary: 'Change an organization. An empty text or object removes the value',
     response: 'Organization',
+    example: ['plan', 'limit'],
   },
   'DELETE /admin/organizations/{organization_id}': {
     id: 'adminDeleteOrganization',

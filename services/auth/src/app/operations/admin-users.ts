@@ -6,6 +6,7 @@ export const adminUsersOperations: Operations = {
     ...forAdmin('users:write'),
     summary: 'Invite a user by email',
     response: 'User',
+    example: ['email', 'redirect_to'],
   },
   'GET /admin/users': {
     id: 'adminListUsers',
@@ -19,6 +20,7 @@ export const adminUsersOperations: Operations = {
     ...forAdmin('users:write'),
     summary: 'Create a user',
     response: 'User',
+    example: ['email', 'password', 'email_confirm', 'user_metadata'],
   },
   'POST /admin/users/import': {
     id: 'adminImportUsers',
@@ -39,12 +41,14 @@ export const adminUsersOperations: Operations = {
     ...forAdmin('users:write'),
     summary: 'Create a user with this id',
     response: 'User',
+    example: ['ban_duration'],
   },
   'PUT /admin/users/{user_id}': {
     id: 'adminUpdateUser',
     ...forAdmin('users:write'),
     summary: 'Change a user; `ban_duration` bans',
     response: 'User',
+    example: ['ban_duration'],
   },
   'DELETE /admin/users/{user_id}': {
     id: 'adminDeleteUser',
@@ -105,5 +109,6 @@ export const adminUsersOperations: Operations = {
     ...forAdmin('users:write'),
     summary: 'Generate a link without sending it',
     response: 'ActionLink',
+    example: ['type', 'email', 'redirect_to'],
   },
 };

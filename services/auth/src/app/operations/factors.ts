@@ -6,6 +6,7 @@ export const factorsOperations: Operations = {
     ...forUser,
     summary: 'Enroll a second factor',
     response: 'EnrolledFactor',
+    example: ['factor_type', 'friendly_name'],
   },
   'POST /factors/{factor_id}/challenge': {
     id: 'challengeFactor',
@@ -18,6 +19,7 @@ export const factorsOperations: Operations = {
     ...forUser,
     summary: 'Verify a factor. Returns a session with aal2',
     response: 'Session',
+    example: ['challenge_id', 'code'],
   },
   'DELETE /factors/{factor_id}': {
     id: 'removeFactor',

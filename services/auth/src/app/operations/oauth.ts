@@ -11,33 +11,39 @@ export const oauthOperations: Operations = {
     summary:
       'Get tokens as an OAuth client: `authorization_code` (RFC 6749 §4.1.3), `refresh_token` (§6), `client_credentials` (§4.4)',
     response: 'ClientToken',
+    example: ['grant_type', 'client_id', 'code', 'redirect_uri', 'code_verifier'],
   },
   'POST /oauth/revoke': {
     id: 'revokeOAuthToken',
     summary: 'End the session of a token of the client (RFC 7009)',
     response: 'Empty',
+    example: ['client_id', 'token'],
   },
   'POST /oauth/device_authorization': {
     id: 'authorizeDevice',
     summary: 'Start the request of a device, for which a user enters a code (RFC 8628)',
     response: 'DeviceAuthorization',
+    example: ['client_id', 'scope'],
   },
   'POST /oauth/par': {
     id: 'pushAuthorizationRequest',
     summary: 'Push the parameters of an authorization request (RFC 9126)',
     response: 'PushedRequest',
     status: 201,
+    example: ['client_id'],
   },
   'POST /oauth/introspect': {
     id: 'introspectToken',
     summary: 'Whether a token is valid, for its client or its resource (RFC 7662)',
     response: 'Introspection',
+    example: ['client_id', 'client_secret', 'token'],
   },
   'POST /oauth/clients/register': {
     id: 'registerOAuthClient',
     summary: 'Register an OAuth client, if allowed (RFC 7591)',
     response: 'RegisteredOAuthClient',
     status: 201,
+    example: ['client_name', 'redirect_uris'],
   },
   'GET /oauth/authorize': {
     id: 'authorizeOAuthClient',

@@ -19,6 +19,8 @@ export type Operation = {
   readonly summary: string;
   /** Content type of a body without a schema. */
   readonly bodyType?: string;
+  /** Members of the body in its example. Default: required ones, else the first one. */
+  readonly example?: readonly string[];
   /** Whether it needs a CAPTCHA token, if CAPTCHAs are enabled. */
   readonly captcha?: true;
 } & Caller &

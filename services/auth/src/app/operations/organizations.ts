@@ -13,6 +13,7 @@ export const organizationsOperations: Operations = {
     summary: 'Create an organization, whose owner is the user',
     response: 'Organization',
     status: 201,
+    example: ['name', 'slug'],
   },
   'GET /organizations/{organization_id}': {
     id: 'getOrganization',
@@ -68,6 +69,7 @@ export const organizationsOperations: Operations = {
     summary: 'Invite an email address to an organization. Replaces an earlier invitation of the address',
     response: 'Invitation',
     status: 201,
+    example: ['email', 'role'],
   },
   'DELETE /organizations/{organization_id}/invitations/{invitation_id}': {
     id: 'revokeInvitation',
@@ -113,6 +115,7 @@ export const organizationsOperations: Operations = {
     summary: 'Create an API key of an organization',
     response: 'CreatedOwnApiKey',
     status: 201,
+    example: ['name', 'scopes'],
   },
   'GET /organizations/{organization_id}/api-keys/{key_id}': {
     id: 'getOrganizationApiKey',
@@ -125,6 +128,7 @@ export const organizationsOperations: Operations = {
     ...forUser,
     summary: 'Change an API key of an organization. An empty text or list removes the value',
     response: 'OwnApiKey',
+    example: ['disabled'],
   },
   'DELETE /organizations/{organization_id}/api-keys/{key_id}': {
     id: 'revokeOrganizationApiKey',

@@ -11,6 +11,7 @@ export const passkeysOperations: Operations = {
     id: 'finishPasskeySignIn',
     summary: 'Sign in with a passkey',
     response: 'Session',
+    example: ['challenge_id', 'credential'],
   },
   'POST /passkeys/registration/options': {
     id: 'startPasskeyRegistration',
@@ -23,6 +24,7 @@ export const passkeysOperations: Operations = {
     ...forUser,
     summary: 'Register a passkey',
     response: 'Passkey',
+    example: ['challenge_id', 'credential'],
   },
   'GET /passkeys': {
     id: 'listPasskeys',

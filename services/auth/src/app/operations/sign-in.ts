@@ -6,18 +6,21 @@ export const signInOperations: Operations = {
     summary: 'Sign up by email or phone; with neither, as an anonymous user',
     response: { oneOf: ['Session', 'User'] },
     captcha: true,
+    example: ['email', 'password', 'data'],
   },
   'POST /token': {
     id: 'createToken',
     summary: 'Get tokens by password, refresh token or PKCE code. Forms get the response of RFC 6749',
     response: 'Session',
     captcha: true,
+    example: ['email', 'password'],
   },
   'POST /otp': {
     id: 'sendOneTimePassword',
     summary: 'Send a sign-in link or code',
     response: 'SentMessage',
     captcha: true,
+    example: ['email', 'create_user'],
   },
   'POST /magiclink': {
     id: 'sendMagicLink',
@@ -36,12 +39,14 @@ export const signInOperations: Operations = {
     summary: 'Send a link or a code again',
     response: 'SentMessage',
     captcha: true,
+    example: ['type', 'email'],
   },
   'GET /verify': { id: 'followLink', summary: 'Follow a link: signs in and redirects', status: 303 },
   'POST /verify': {
     id: 'verifyOneTimePassword',
     summary: 'Verify a code or the token of a link',
     response: { oneOf: ['Session', 'AcceptedLink'] },
+    example: ['type', 'token', 'email'],
   },
   'GET /authorize': {
     id: 'authorizeWithProvider',

@@ -7,6 +7,7 @@ export const userOperations: Operations = {
     ...forUser,
     summary: 'Change email, phone, password or metadata of the user',
     response: 'User',
+    example: ['data'],
   },
   'GET /user/identities': {
     id: 'listIdentities',
@@ -75,6 +76,7 @@ export const userOperations: Operations = {
     summary: 'Create an API key of the user',
     response: 'CreatedOwnApiKey',
     status: 201,
+    example: ['name', 'scopes'],
   },
   'GET /user/api-keys/{key_id}': {
     id: 'getApiKey',
@@ -87,6 +89,7 @@ export const userOperations: Operations = {
     ...forUser,
     summary: 'Change an API key of the user. An empty text or list removes the value',
     response: 'OwnApiKey',
+    example: ['disabled'],
   },
   'DELETE /user/api-keys/{key_id}': {
     id: 'revokeApiKey',
