@@ -10,6 +10,7 @@ import { programIsMissing } from '@tollgate/testkit/processes';
 import { serviceKey } from '@tollgate/testkit/service-key';
 import { authServerSecret } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
+import { addressesIn, startTextProxy, textProxies } from '@tollgate/testkit/text-proxies';
 import { load } from 'js-yaml';
 import t, { type Test } from 'tap';
 import { identityHeaderNames } from '../../services/auth/src/ext-authz/identity-headers.ts';
@@ -33,7 +34,6 @@ import {
   toAddress,
   toServiceHost,
 } from './support/manifests.ts';
-import { addressesIn, startTextProxy, textProxies } from './support/proxies.ts';
 
 /** The pages in the order in which a reader of all of them would follow them. */
 const pages = ['', 'envoy/', 'envoy-gateway/', 'istio/', 'kubernetes-gateway/', 'caddy/', 'nginx/'].map(

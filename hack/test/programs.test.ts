@@ -22,10 +22,10 @@ const variablePrograms: Readonly<Record<string, readonly string[]>> = {
   'packages/testkit/src/chromium.ts': ['chromium-headless-shell'],
   'packages/testkit/src/kube-suite.ts': ['etcd', 'kube-apiserver', 'kubectl'],
   'packages/testkit/src/processes.ts': [],
+  'packages/testkit/src/text-proxies.ts': ['envoy', 'caddy', 'nginx'],
   'client-sdk/test/integration/runtimes/runtimes.test.ts': ['node-22.12.0', 'deno', 'bun', 'workerd'],
   'hack/charts/browser-proxies.test.ts': ['caddy', 'nginx'],
   'hack/charts/examples.test.ts': ['caddy', 'nginx'],
-  'hack/charts/support/proxies.ts': ['envoy', 'caddy', 'nginx'],
 };
 
 const literalCall =

@@ -16,14 +16,17 @@ export function isKnownApp(target: string, { siteUrl }: Pick<Settings, 'siteUrl'
   return url.protocol === 'https:' || url.origin === URL.parse(siteUrl)?.origin;
 }
 
+/** The host of a URL, or its scheme: the host of one that is not of the web is any text. */
+export function describeTarget(target: string): string {
+  const url = URL.parse(target);
+  const isWeb = url !== null && webSchemes.includes(url.protocol);
+  return isWeb ? url.host : target.slice(0, target.indexOf(':') + 1);
+}
+
 /** Names the app to which the browser goes, before the user continues. */
 export function appNotice({ destination, context, texts }: Visit): Html | undefined {
   const { redirectTo } = destination;
   if (redirectTo === '') return undefined;
-  const url = URL.parse(redirectTo);
-  const isWeb = url !== null && webSchemes.includes(url.protocol);
-  // The host in the URL of another scheme is any text.
-  const place = isWeb ? url.host : redirectTo.slice(0, redirectTo.indexOf(':') + 1);
-  return html`<p class="hint">${texts.consentReturn(place)}</p>
+  return html`<p class="hint">${texts.consentReturn(describeTarget(redirectTo))}</p>
 ${!isKnownApp(redirectTo, context.settings) && html`<p class="hint">${texts.consentDevice}</p>`}`;
 }

@@ -23,6 +23,7 @@ import {
 import { splitScope } from '../oauth/scopes.ts';
 import { adminScopeName, isAdminScope } from '../sessions/admin-scopes.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
+import { describeTarget, isKnownApp } from './app-target.ts';
 import { form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { PageTexts } from './texts/texts.ts';
@@ -107,9 +108,8 @@ function leave({ request, reply, context }: Visit, response: AuthorizationRespon
 async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {
   const { context, owner, texts, destination } = visit;
   const { authorization, client } = await findAuthorization(context, destination.authorizationId);
-  const { protocol, host } = new URL(authorization.redirect_uri);
-  // An app has no host that the user could know.
-  const place = host === '' ? protocol : host;
+  const { protocol } = new URL(authorization.redirect_uri);
+  const place = describeTarget(authorization.redirect_uri);
   const action = visit.path('consent');
   const logo = ownLogo(client, authorization.redirect_uri);
   const account = owner?.user.email || owner?.user.phone || '';
@@ -127,7 +127,7 @@ ${
   isDeviceRequest(authorization, context.settings)
     ? html`<p>${texts.deviceConsent}</p>`
     : html`<p class="hint">${texts.consentReturn(place)}</p>
-${protocol === 'http:' && html`<p class="hint">${texts.consentDevice}</p>`}`
+${!isKnownApp(authorization.redirect_uri, context.settings) && html`<p class="hint">${texts.consentDevice}</p>`}`
 }
 ${form(visit, {
   action,

@@ -2,6 +2,7 @@ import { html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import { endClientSession, type Logout, type LogoutTarget, readLogout } from '../oauth/logout.ts';
 import { signOut } from '../sessions/sessions.ts';
+import { describeTarget } from './app-target.ts';
 import { form } from './forms.ts';
 import { type PageDefinition, sendView, type View } from './page.ts';
 import type { Visit } from './visit.ts';
@@ -48,7 +49,7 @@ async function viewLogout(visit: Visit): Promise<View> {
     ...(target !== undefined && { formTargets: [new URL(target.url).protocol] }),
     content: html`<p>${texts.signedInAs} <strong>${account}</strong></p>
 ${form(visit, { action, content: html`<button>${texts.signOut}</button>` })}
-${target !== undefined && html`<p class="hint">${texts.consentReturn(placeOf(target))}</p>`}
+${target !== undefined && html`<p class="hint">${texts.consentReturn(describeTarget(target.url))}</p>`}
 <p class="after"><a href="${visit.path('account')}">${texts.staySignedIn}</a></p>`,
   };
 }
@@ -67,19 +68,13 @@ function leave(visit: Visit, { url }: LogoutTarget): FastifyReply {
     .redirect(url, 303);
 }
 
-/** An app has no host that the user could know. */
-function placeOf({ url }: LogoutTarget): string {
-  const { protocol, host } = new URL(url);
-  return host === '' ? protocol : host;
-}
-
 /** The user follows a link to the target: anyone could have sent the browser here. */
 function showSignedOut(visit: Visit, target?: LogoutTarget): FastifyReply {
   const { texts } = visit;
   return sendView(visit, {
     title: texts.signedOutTitle,
     content: html`<p>${texts.signedOutText}</p>
-${target !== undefined && html`<p><a href="${target.url}" rel="noreferrer">${texts.continueWith(placeOf(target))}</a></p>`}
+${target !== undefined && html`<p><a href="${target.url}" rel="noreferrer">${texts.continueWith(describeTarget(target.url))}</a></p>`}
 <p class="after"><a href="${visit.path('sign-in')}">${texts.signIn}</a></p>`,
   });
 }

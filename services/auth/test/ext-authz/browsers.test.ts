@@ -1,14 +1,21 @@
 // Browsers sign in at an application that has no code for it, behind Envoy.
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { makeCertificates } from '@tollgate/testkit/certificates';
-import { type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
+import { programIsMissing } from '@tollgate/testkit/processes';
 import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { AppBrowser, navigation } from '../helpers/app-browser.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz } from '../helpers/authz-client.ts';
-import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+import {
+  apps,
+  arrive,
+  chromiumIsMissing,
+  open,
+  signInAs,
+  startBrowser,
+  submitForm,
+} from '../helpers/browser-gateways.ts';
 import { startPlatform } from '../helpers/policy-platform.ts';
 import { assertPromptRevocation } from '../helpers/replica-delay.ts';
 
@@ -337,59 +344,14 @@ t.test('without hosted pages the policy is rejected, and denies its hosts', asyn
   await awaitUntil(() => xds.logs().includes(message), { what: 'the reason at the xDS server' });
 });
 
-const chromiumPath = findChromium();
-if (chromiumPath instanceof Error && process.env.CI === 'true') throw chromiumPath;
-const skip = chromiumPath instanceof Error ? `left out: ${chromiumPath.message}` : false;
-
-/** A Chromium in front of an Envoy that serves all hosts. */
-async function startBrowser() {
-  const certificates = makeCertificates();
-  t.teardown(certificates.remove);
-  const envoy = await startAuthzEnvoy(t, {
-    ...{ variant: 'grpc', port: server.extAuthz.grpc },
-    certificate: certificates.server,
-    api: { host: 'auth.example.com', port: Number(new URL(server.url).port) },
-  });
-  const front = `127.0.0.1:${new URL(envoy.url).port}`;
-  const hosts = ['auth.example.com', 'app.example.com', 'one.apps.example.com', 'evil.test'];
-  const chromium = await startChromium(
-    String(chromiumPath),
-    Object.fromEntries(hosts.map((host) => [`${host}:443`, front])),
-  );
-  t.teardown(() => chromium.stop());
-  return { chromium, envoy };
-}
-
-/** Waits until a page whose URL starts with `start` has loaded; others may have come before. */
-async function arrive(page: ChromiumPage, start: string): Promise<void> {
-  const isThere = async () => {
-    const state = `location.href.startsWith(${JSON.stringify(start)}) && document.readyState === 'complete'`;
-    return (await page.evaluate(state).catch(() => false)) === true;
-  };
-  await awaitUntil(isThere, { what: start });
-}
-
-/** Opens a URL, and waits until a page whose URL starts with `start` has loaded. */
-async function open(page: ChromiumPage, url: string, start: string = url): Promise<void> {
-  await page.send('Page.navigate', { url });
-  await arrive(page, start);
-}
-
-async function signIn(page: ChromiumPage, start: string): Promise<void> {
-  await page.evaluate(`document.querySelector('[name=identifier]').value = 'ada@example.com'`);
-  await page.evaluate(`document.querySelector('[name=password]').value = 'correct horse'`);
-  await page.evaluate(`document.querySelector('[name=password]').form.requestSubmit()`);
-  await arrive(page, start);
-}
-
-t.test('in Chromium behind Envoy', { skip }, async (t) => {
-  const { chromium, envoy } = await startBrowser();
+t.test('in Chromium', { skip: chromiumIsMissing }, async (t) => {
+  const { chromium, envoy } = await startBrowser(t, server, replica);
   const page = await chromium.newPage();
   const here = () => page.evaluate('location.href');
 
   await t.test('the deep link of a browser without a session is kept over the sign-in', async (t) => {
     await open(page, `${app}/orders/1?page=2`, `${apiUrl}/pages/sign-in`);
-    await signIn(page, app);
+    await signInAs(page, 'ada@example.com', app);
     t.equal(await here(), `${app}/orders/1?page=2`);
     const echoed = JSON.parse(String(await page.evaluate('document.body.innerText')));
     t.match(echoed.headers, { 'x-auth-user-id': user.userId, 'x-auth-plan': 'free', 'x-auth-kind': 'user' });
@@ -402,14 +364,6 @@ t.test('in Chromium behind Envoy', { skip }, async (t) => {
     t.match(await page.evaluate('document.body.innerText'), user.userId);
   });
 
-  /** Submits a form, and returns the page that follows. */
-  const submit = async (target: string) => {
-    const form = `{ method: 'post', action: '${target}' }`;
-    await page.evaluate(`document.body.append(Object.assign(document.createElement('form'), ${form}))`);
-    await page.evaluate('document.forms[0].submit()');
-    await arrive(page, target);
-    return String(await page.evaluate('document.body.innerText'));
-  };
   const connect = (url: string) =>
     page.evaluate(`new Promise((resolve) => {
       const socket = new WebSocket('${url}');
@@ -418,13 +372,17 @@ t.test('in Chromium behind Envoy', { skip }, async (t) => {
 
   await t.test('forms and sockets of other hosts are refused', async (t) => {
     const before = envoy.upstream.requests.length;
-    t.match(await submit(`${app}/from-same-site`), 'cross_site_request');
+    t.match(await submitForm(page, `${app}/from-same-site`), 'cross_site_request');
     await open(page, `${other}/a`);
     t.equal(await connect('wss://app.example.com/socket'), 'error');
     await open(page, 'https://evil.test/');
-    t.match(await submit(`${app}/from-other-site`), 'no_authorization', 'the browser sends no cookie');
+    t.match(
+      await submitForm(page, `${app}/from-other-site`),
+      'no_authorization',
+      'the browser sends no cookie',
+    );
     await open(page, `${app}/own`);
-    t.match(await submit(`${app}/from-own-page`), '"method":"POST"');
+    t.match(await submitForm(page, `${app}/from-own-page`), '"method":"POST"');
     const seen = envoy.upstream.requests.slice(before).map(({ path }) => path);
     t.same(
       seen.filter((path) => /from|socket/.test(path)),
@@ -446,4 +404,22 @@ t.test('in Chromium behind Envoy', { skip }, async (t) => {
     );
     t.equal(await connect('wss://app.example.com/socket'), 'error');
   });
+
+  for (const name of ['Envoy over HTTP', 'caddy', 'nginx'] as const) {
+    const skip = name === 'Envoy over HTTP' ? false : programIsMissing(name);
+    await t.test(`behind ${name}: deep link, sign-in, form and sign-out`, { skip }, async (t) => {
+      const own = `https://${apps[name]}`;
+      const page = await chromium.newPage();
+      await open(page, `${own}/orders/1?page=2`, `${apiUrl}/pages/sign-in`);
+      await signInAs(page, 'ada@example.com', own);
+      t.equal(await page.evaluate('location.href'), `${own}/orders/1?page=2`);
+      const echoed = JSON.parse(String(await page.evaluate('document.body.innerText')));
+      t.match(echoed.headers, { 'x-auth-user-id': user.userId, 'x-auth-plan': 'free' });
+      t.notHas(echoed.headers, 'cookie');
+      t.match(await submitForm(page, `${own}/from-own-page`), '"method":"POST"');
+      // It goes to `/`, and from there to the sign-in page.
+      await submitForm(page, `${own}/.tollgate/sign-out`, `${apiUrl}/pages/sign-in`);
+      await open(page, `${own}/orders/2`, `${apiUrl}/pages/sign-in`);
+    });
+  }
 });

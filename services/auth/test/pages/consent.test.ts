@@ -121,14 +121,23 @@ t.test('a consent is for one resource, or for none', async (t) => {
 t.test('an app of a device is asked for each time', async (t) => {
   const { server, browser } = await start(t);
   await browser.submit(`${apiUrl}/pages/sign-in`, ada);
-  const uri = 'http://127.0.0.1/callback';
-  const app = { token_endpoint_auth_method: 'none', redirect_uris: [uri] };
-  const { client_id: id } = await createApplication(server, app);
-  for (const time of ['first', 'second']) {
-    const page = await ask(server, id, 'email', { redirect_uri: uri });
-    t.match(await (await browser.open(page)).text(), 'See your email address', `the ${time} time`);
-    const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
-    t.ok(callback.startsWith(`${uri}?code=`));
+  const places = {
+    'http://127.0.0.1/callback': '127.0.0.1',
+    // Any text can be the host of such a URL.
+    'com.example.app://bank.example/callback': 'com.example.app:',
+  };
+  for (const [uri, place] of Object.entries(places)) {
+    const app = { token_endpoint_auth_method: 'none', redirect_uris: [uri] };
+    const { client_id: id } = await createApplication(server, app);
+    for (const time of ['first', 'second']) {
+      const page = await ask(server, id, 'email', { redirect_uri: uri });
+      const text = await (await browser.open(page)).text();
+      t.match(text, 'See your email address', `the ${time} time`);
+      t.match(text, `You return to ${place}.`);
+      t.match(text, 'You return to an application on this device');
+      const callback = target(await browser.submit(page, { action: 'approve' }, { target: 'consent' }));
+      t.ok(callback.startsWith(`${uri}?code=`));
+    }
   }
 });
 
