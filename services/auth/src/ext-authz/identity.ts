@@ -10,7 +10,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Usage } from '../db/usage.ts';
 import { errors } from '../errors.ts';
 import type { Issuers, TokenVerification } from '../issuers/issuers.ts';
-import { keyOfToken } from '../keys/bound-tokens.ts';
+import { findBindingProblem, keyOfToken } from '../keys/bound-tokens.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
@@ -239,8 +239,8 @@ export class CallerIdentifier {
     const verified = tokens.verify(bearer, keys, nowMs());
     if (!verified.ok) return badJwt(verified.reason);
     const { claims } = verified;
-    const foreign = findForeignClaim(claims, settings);
-    if (foreign !== undefined) return badJwt(foreign);
+    const problem = findForeignClaim(claims, settings) ?? findBindingProblem(claims);
+    if (problem !== undefined) return badJwt(problem);
     // Only administrators may have tokens that do not expire.
     if (claims.exp === undefined && !settings.jwtAdminRoles.includes(String(claims.role)))
       return badJwt('token has no exp claim');

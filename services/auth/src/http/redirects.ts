@@ -69,8 +69,7 @@ export function checkRedirect(target: string, { siteUrl, globs, pagesUrl }: Redi
   if (parts === undefined) return reject('it is not an absolute URL');
   if (forbiddenSchemes.includes(parts.scheme)) return reject('its scheme is never allowed');
   const site = { source: 'SITE_URL', rule: siteUrl, problem: findSiteProblem(parts, siteUrl) } as const;
-  const isOwnPage = pagesUrl !== undefined && URL.parse(target)?.href.startsWith(pagesUrl) === true;
-  if (site.problem === undefined || isOwnPage) return { ok: true, rules: [site] };
+  if (site.problem === undefined || isOwnPage(target, pagesUrl)) return { ok: true, rules: [site] };
   if (isLoopbackApp(parts)) return { ok: true, rules: [site, loopbackRule] };
   const problem = findHostProblem(parts);
   if (problem !== undefined) return { ok: false, reason: problem, rules: [site] };
@@ -82,6 +81,10 @@ export function checkRedirect(target: string, { siteUrl, globs, pagesUrl }: Redi
     if (mismatch === undefined) return { ok: true, rules };
   }
   return { ok: false, reason: 'it matches neither SITE_URL nor SVC_URI_ALLOW_LIST', rules };
+}
+
+function isOwnPage(target: string, pagesUrl: string | undefined): boolean {
+  return pagesUrl !== undefined && URL.parse(target)?.href.startsWith(pagesUrl) === true;
 }
 
 function describeMismatch(glob: Glob, target: string): string | undefined {
@@ -245,6 +248,15 @@ function requestedTarget(
 /** Whether a URL is of the site, or in the allow list. */
 export function isAllowedRedirect(target: string, settings: Settings): boolean {
   return checkRedirect(target, getPolicy(settings)).ok;
+}
+
+/** Whether a target is at a loopback address, where any program can listen, and not of the site. */
+export function isProgramOfDevice(target: string, settings: Settings): boolean {
+  const { siteUrl, pagesUrl } = getPolicy(settings);
+  const parts = parseUrl(target);
+  if (parts === undefined || !isLoopback(parts.host) || findSiteProblem(parts, siteUrl) === undefined)
+    return false;
+  return !isOwnPage(target, pagesUrl);
 }
 
 function getPolicy(settings: Settings): RedirectPolicy {

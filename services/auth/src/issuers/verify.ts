@@ -1,3 +1,4 @@
+import { findBindingProblem } from '../keys/bound-tokens.ts';
 import { type Algorithm, fitsAlgorithm, verifySignature } from './algorithms.ts';
 import { type IssuerDefinition, type TokenType, tenantPlaceholder } from './definition.ts';
 import type { VerificationKey } from './key-set.ts';
@@ -92,6 +93,7 @@ export function checkClaims(
   const problem =
     typeProblem(claims, tokenType) ??
     audienceProblem(claims, audiences, tokenType) ??
+    findBindingProblem(claims) ??
     timeProblem(claims, { tokenType, nowMs });
   if (problem !== undefined) return reject(problem);
   // timeProblem requires a number.

@@ -11,11 +11,16 @@ import { isKnownApp } from './app-target.ts';
 import { rememberAccount } from './browser-accounts.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/**
- * Ends a sign-in. An account of another user that is signed in here stays so. An earlier session of
- * the same user ends: the browser has lost its refresh token.
- */
+/** Ends a sign-in, and continues with its account. */
 export async function completeSignIn(visit: Visit, issued: IssuedSession): Promise<FastifyReply> {
+  return continueAs(visit, await replaceAccount(visit, issued), issued.providerTokens);
+}
+
+/**
+ * Signs a user in. An account of another user that is signed in here stays so. An earlier session
+ * of the same user ends: the browser has lost its refresh token.
+ */
+export async function replaceAccount(visit: Visit, issued: IssuedSession): Promise<Owner> {
   const { context, owner: before, metadata } = visit;
   const isSameUser = before?.user.id === issued.user.id;
   if (before !== undefined && !isSameUser) rememberAccount(visit);
@@ -23,7 +28,7 @@ export async function completeSignIn(visit: Visit, issued: IssuedSession): Promi
   // The second factor continues the session.
   if (before !== undefined && isSameUser && before.session.id !== issued.sessionId)
     await signOut(context, { user: before.user, sessionId: before.session.id, scope: 'local' }, metadata);
-  return continueAs(visit, owner, issued.providerTokens);
+  return owner;
 }
 
 /**

@@ -9,7 +9,7 @@ import { needsSecondFactor } from '../sessions/assurance.ts';
 import { recover } from '../sign-in/otp.ts';
 import { backTo } from './area.ts';
 import { captcha } from './captcha.ts';
-import { continueAs } from './completion.ts';
+import { continueAs, replaceAccount } from './completion.ts';
 import { confirmFirst } from './confirm.ts';
 import {
   accountEmailField,
@@ -112,7 +112,7 @@ export const passwordPage: PageDefinition = {
 async function redeemCode(visit: Visit): Promise<Owner | undefined> {
   const { code: authCode, verifier: codeVerifier } = visit.query;
   if (authCode === undefined) return visit.owner;
-  return visit.signIn(await exchangeCode(visit.context, { authCode, codeVerifier }, visit.metadata));
+  return replaceAccount(visit, await exchangeCode(visit.context, { authCode, codeVerifier }, visit.metadata));
 }
 
 /** Whether the session was started by the link of a recovery mail. */

@@ -5,12 +5,13 @@ import { errors, OAuthError, oauthErrorNames, shorten } from '../errors.ts';
 import { parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
 import { pageUrl } from '../http/page-url.ts';
-import { redirectTarget, redirectUrl } from '../http/redirects.ts';
+import { isProgramOfDevice, redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import type { ProviderConnection } from '../identity-providers/connection.ts';
 import { providerNames } from '../identity-providers/registry.ts';
 import { fragmentMarker, sessionFragment } from '../sessions/response.ts';
 import type { ProvidersContext } from './connections.ts';
+import { sendDevicePage } from './device-page.ts';
 import { openBrowserSecret, openSignIn, readBrowserSecret } from './flow.ts';
 import { confirmationUrl, isBoundTo, redeemTicket, ticketParameter } from './linking.ts';
 import { finishSignIn, type SignInResult, type StartRequest, startSignIn, takeFlow } from './sign-in.ts';
@@ -177,17 +178,17 @@ async function finish(context: ProvidersContext, { request, reply, parameters, i
     return reply.redirect(redirectUrl(settings.siteUrl, { query: describe(started) }), 303);
   const { flow, connection } = started;
   const callback = { ...started, parameters };
-  const url = await finishSignIn(context, connection, callback, metadata).then(
-    (result) => {
-      context.metrics.providerSignIns.inc({ provider: flow.provider, result: 'ok' });
-      return successUrl(flow.redirectTo, result);
-    },
-    (error: unknown) => {
-      reportFailure(context, { request, provider: flow.provider, error });
-      return errorUrl(flow.redirectTo, error);
-    },
-  );
-  return reply.redirect(url, 302);
+  try {
+    const result = await finishSignIn(context, connection, callback, metadata);
+    context.metrics.providerSignIns.inc({ provider: flow.provider, result: 'ok' });
+    const url = successUrl(flow.redirectTo, result);
+    if (isProgramOfDevice(flow.redirectTo, settings))
+      return sendDevicePage(settings, url, { request, reply });
+    return reply.redirect(url, 302);
+  } catch (error) {
+    reportFailure(context, { request, provider: flow.provider, error });
+    return reply.redirect(errorUrl(flow.redirectTo, error), 302);
+  }
 }
 
 /** The sign-in of a callback. @throws AppError as `takeFlow` */

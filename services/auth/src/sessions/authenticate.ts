@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { AuditActor } from '../audit/audit-log.ts';
 import { proveToken, wrongScheme } from '../dpop/request.ts';
 import { errors } from '../errors.ts';
-import { keyOfToken } from '../keys/bound-tokens.ts';
+import { findBindingProblem, keyOfToken } from '../keys/bound-tokens.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
 import { isBanned, type User } from '../users/user.ts';
@@ -230,8 +230,8 @@ function verifyClaims(accessToken: string, { tokens, keys, nowMs, settings }: Se
   const verified = tokens.verify(accessToken, keys, nowMs());
   if (!verified.ok) throw badJwt(verified.reason);
   const { claims } = verified;
-  const foreign = findForeignClaim(claims, settings);
-  if (foreign !== undefined) throw badJwt(foreign);
+  const problem = findForeignClaim(claims, settings) ?? findBindingProblem(claims);
+  if (problem !== undefined) throw badJwt(problem);
   // Only administrators may have tokens that do not expire.
   if (claims.exp === undefined && !isAdmin(claims, settings.jwtAdminRoles))
     throw badJwt('token has no exp claim');

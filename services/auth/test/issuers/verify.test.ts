@@ -126,6 +126,12 @@ t.test('a token of another purpose is not an access token', async (t) => {
   t.equal(verify(await key.sign({ nonce: 'n', scope: 'openid' })), 'accepted', 'as of Keycloak before 24');
 });
 
+t.test('a token that is bound by another method than a key for DPoP is rejected', async (t) => {
+  t.equal(verify(await key.sign({ cnf: { jkt: 'key' } })), 'accepted');
+  for (const cnf of [{ 'x5t#S256': 'digest' }, { jwk: {} }, { jkt: 'key', 'x5t#S256': 'digest' }, {}, 'x'])
+    t.equal(verify(await key.sign({ cnf })), 'cnf has another confirmation method than jkt');
+});
+
 t.test('token_type: at+jwt requires the type of RFC 9068, and id rejects it', async (t) => {
   const strict = readIssuer(`issuer: "${issuer}", audiences: [orders], token_type: at+jwt`);
   t.equal(verify(await key.sign({}, { typ: 'at+jwt' }), strict), 'accepted');

@@ -144,9 +144,14 @@ t.test('changes on the pages lead through a confirmation', async (t) => {
 
     await browser.submit(`${pages}/recovery`, { email: ada.email });
     const reset = new Browser(hosts);
+    await reset.submit(`${pages}/sign-in`, { identifier: ada.email, password });
+    const earlier = new Browser(hosts);
+    for (const cookie of reset.cookies(apiUrl)) earlier.setCookie(apiUrl, cookie);
     const link = linkIn(await smtp.mailTo(ada.email, 2));
     const target = await reset.visit(link.href, `${pages}/password`);
     const done = await reset.submit(target.href, { password: 'correct horse staple' });
     t.equal(location(done), '/pages/account');
+    const ended = await earlier.open(`${pages}/account`);
+    t.match(location(ended), '/pages/sign-in', 'the earlier session of the browser has ended');
   });
 });

@@ -144,6 +144,34 @@ t.test('redirect targets outside of the allow list lead to the site', async (t) 
   );
 });
 
+t.test('a program of the device gets no session without a click', async (t) => {
+  const { server } = await startWithProviders(t, {
+    ...{ PAGES_ENABLED: 'true', URI_ALLOW_LIST: 'http://localhost:3000/**,com.example.app://**' },
+  });
+  const finish = async (target: string, more = '') => {
+    const browser = new Browser({ [apiUrl]: server.url });
+    const query = `&redirect_to=${encodeURIComponent(target)}${more}`;
+    return browser.open((await stopAtCallback(browser, 'github', query)).href);
+  };
+  for (const target of ['http://127.0.0.1:5555/cb', 'http://[::1]:5555/', 'http://localhost:3000/']) {
+    for (const [more, added] of [
+      ['', '#access_token='],
+      [`&code_challenge=${'c'.repeat(43)}&code_challenge_method=s256`, '?code='],
+    ] as const) {
+      const answer = await finish(target, more);
+      t.equal(answer.status, 200, target);
+      t.equal(answer.headers.get('location'), null);
+      t.match(answer.headers.get('content-security-policy'), "frame-ancestors 'none'");
+      const text = await answer.text();
+      t.match(text, 'Continue only if you have started the sign-in yourself.');
+      t.match(text, `<p class="hint">${new URL(target).host}</p>`);
+      t.match(text, `<a class="button" href="${target}${added}`);
+    }
+  }
+  for (const target of ['https://example.com/', 'com.example.app://callback', `${apiUrl}/pages/account`])
+    t.match((await finish(target)).headers.get('location'), new RegExp(`^${target}`), target);
+});
+
 t.test('clients cannot replace parameters of the authorization request', async (t) => {
   const { vendors, signIn } = await startWithProviders(t);
   await signIn('github', {

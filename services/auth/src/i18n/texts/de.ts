@@ -8,6 +8,8 @@ export const de: Texts = {
   report:
     'Falls Sie diese Änderung nicht vorgenommen haben, wenden Sie sich bitte umgehend an den Support von {{ .SiteURL }}.',
   linkPage: { title: 'Weiter', text: 'Klicken Sie auf die Schaltfläche, um fortzufahren.', button: 'Weiter' },
+  returnToDevice:
+    'Sie kehren zu einer Anwendung auf diesem Gerät zurück. Fahren Sie nur fort, wenn Sie die Anmeldung selbst begonnen haben.',
   mails: {
     INVITE: {
       subject: 'Sie wurden eingeladen',

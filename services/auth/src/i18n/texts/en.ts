@@ -7,6 +7,8 @@ export const en: Texts = {
   enterCode: 'Or enter this code:',
   report: "If you didn't make this change, contact support for {{ .SiteURL }} immediately.",
   linkPage: { title: 'Continue', text: 'Press the button to continue.', button: 'Continue' },
+  returnToDevice:
+    'You return to an application on this device. Continue only if you have started the sign-in yourself.',
   mails: {
     INVITE: {
       subject: 'You have been invited',

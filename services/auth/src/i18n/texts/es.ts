@@ -8,6 +8,8 @@ export const es: Texts = {
   report:
     'Si no has realizado este cambio, ponte en contacto de inmediato con el equipo de soporte de {{ .SiteURL }}.',
   linkPage: { title: 'Continuar', text: 'Pulsa el botón para continuar.', button: 'Continuar' },
+  returnToDevice:
+    'Volverás a una aplicación de este dispositivo. Continúa solo si has empezado tú el inicio de sesión.',
   mails: {
     INVITE: {
       subject: 'Has recibido una invitación',

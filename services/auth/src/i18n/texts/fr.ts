@@ -8,6 +8,8 @@ export const fr: Texts = {
   report:
     'Si vous n’êtes pas à l’origine de cette modification, contactez immédiatement l’assistance de {{ .SiteURL }}.',
   linkPage: { title: 'Continuer', text: 'Cliquez sur le bouton pour continuer.', button: 'Continuer' },
+  returnToDevice:
+    'Vous reviendrez à une application de cet appareil. Continuez uniquement si vous avez lancé vous-même la connexion.',
   mails: {
     INVITE: {
       subject: 'Vous avez reçu une invitation',

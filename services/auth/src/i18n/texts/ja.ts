@@ -7,6 +7,8 @@ export const ja: Texts = {
   enterCode: 'または、次のコードを入力してください:',
   report: 'この変更にお心当たりがない場合は、ただちに {{ .SiteURL }} のサポートまでご連絡ください。',
   linkPage: { title: '続行', text: '続行するには、ボタンを押してください。', button: '続行' },
+  returnToDevice:
+    'このデバイス上のアプリケーションに戻ります。ご自身でログインを開始した場合にのみ続行してください。',
   mails: {
     INVITE: {
       subject: 'ご招待のお知らせ',

@@ -7,6 +7,8 @@ export const pt: Texts = {
   enterCode: 'Ou digite este código:',
   report: 'Se você não fez esta alteração, entre em contato imediatamente com o suporte de {{ .SiteURL }}.',
   linkPage: { title: 'Continuar', text: 'Clique no botão para continuar.', button: 'Continuar' },
+  returnToDevice:
+    'Você voltará para um aplicativo deste dispositivo. Continue somente se você mesmo iniciou o acesso.',
   mails: {
     INVITE: {
       subject: 'Você recebeu um convite',

@@ -34,6 +34,8 @@ export interface Texts {
     readonly title: string;
     readonly button: string;
   };
+  /** Precedes the return to an application that any program of the device can pretend to be. */
+  readonly returnToDevice: string;
   readonly mails: Readonly<Record<MailKind, MailText>>;
 }
 

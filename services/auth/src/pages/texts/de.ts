@@ -1,3 +1,4 @@
+import { de as common } from '../../i18n/texts/de.ts';
 import { account } from './account/de.ts';
 import type { PageTexts } from './texts.ts';
 
@@ -177,8 +178,7 @@ export const de: PageTexts = {
   consentPolicy: 'Datenschutzerklärung',
   consentTerms: 'Nutzungsbedingungen',
   consentIdentity: (host: string) => `Die Anwendung weist sich durch ${host} aus.`,
-  consentDevice:
-    'Sie kehren zu einer Anwendung auf diesem Gerät zurück. Fahren Sie nur fort, wenn Sie die Anmeldung selbst begonnen haben.',
+  consentDevice: common.returnToDevice,
   deviceTitle: 'Gerät verbinden',
   deviceText: 'Geben Sie den Code ein, den Ihr Gerät anzeigt.',
   deviceCode: 'Code',

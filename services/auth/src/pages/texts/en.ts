@@ -1,3 +1,4 @@
+import { en as common } from '../../i18n/texts/en.ts';
 import { account } from './account/en.ts';
 
 const expired = 'This link has expired or was already used. Please request a new one.';
@@ -172,8 +173,7 @@ export const en = {
   consentPolicy: 'Privacy policy',
   consentTerms: 'Terms of service',
   consentIdentity: (host: string) => `The application is identified by ${host}.`,
-  consentDevice:
-    'You return to an application on this device. Continue only if you have started the sign-in yourself.',
+  consentDevice: common.returnToDevice,
   deviceTitle: 'Connect a device',
   deviceText: 'Enter the code that your device shows.',
   deviceCode: 'Code',

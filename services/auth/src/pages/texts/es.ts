@@ -1,3 +1,4 @@
+import { es as common } from '../../i18n/texts/es.ts';
 import { account } from './account/es.ts';
 import type { PageTexts } from './texts.ts';
 
@@ -174,8 +175,7 @@ export const es: PageTexts = {
   consentPolicy: 'Política de privacidad',
   consentTerms: 'Condiciones del servicio',
   consentIdentity: (host: string) => `La aplicación se identifica mediante ${host}.`,
-  consentDevice:
-    'Volverás a una aplicación de este dispositivo. Continúa solo si has empezado tú el inicio de sesión.',
+  consentDevice: common.returnToDevice,
   deviceTitle: 'Conectar un dispositivo',
   deviceText: 'Introduce el código que muestra tu dispositivo.',
   deviceCode: 'Código',

@@ -1,3 +1,4 @@
+import { fr as common } from '../../i18n/texts/fr.ts';
 import { account } from './account/fr.ts';
 import type { PageTexts } from './texts.ts';
 
@@ -176,8 +177,7 @@ export const fr: PageTexts = {
   consentPolicy: 'Politique de confidentialité',
   consentTerms: 'Conditions d’utilisation',
   consentIdentity: (host: string) => `L’application est identifiée par ${host}.`,
-  consentDevice:
-    'Vous reviendrez à une application de cet appareil. Continuez uniquement si vous avez lancé vous-même la connexion.',
+  consentDevice: common.returnToDevice,
   deviceTitle: 'Connecter un appareil',
   deviceText: 'Saisissez le code affiché par votre appareil.',
   deviceCode: 'Code',

@@ -1,3 +1,4 @@
+import { ja as common } from '../../i18n/texts/ja.ts';
 import { account } from './account/ja.ts';
 import type { PageTexts } from './texts.ts';
 
@@ -172,8 +173,7 @@ export const ja: PageTexts = {
   consentPolicy: 'プライバシーポリシー',
   consentTerms: '利用規約',
   consentIdentity: (host: string) => `このアプリケーションは ${host} によって識別されています。`,
-  consentDevice:
-    'このデバイス上のアプリケーションに戻ります。ご自身でログインを開始した場合にのみ続行してください。',
+  consentDevice: common.returnToDevice,
   deviceTitle: 'デバイスを接続',
   deviceText: 'デバイスに表示されているコードを入力してください。',
   deviceCode: 'コード',

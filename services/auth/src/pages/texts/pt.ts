@@ -1,3 +1,4 @@
+import { pt as common } from '../../i18n/texts/pt.ts';
 import { account } from './account/pt.ts';
 import type { PageTexts } from './texts.ts';
 
@@ -172,8 +173,7 @@ export const pt: PageTexts = {
   consentPolicy: 'Política de privacidade',
   consentTerms: 'Termos de serviço',
   consentIdentity: (host: string) => `O aplicativo é identificado por ${host}.`,
-  consentDevice:
-    'Você voltará para um aplicativo deste dispositivo. Continue somente se você mesmo iniciou o acesso.',
+  consentDevice: common.returnToDevice,
   deviceTitle: 'Conectar um dispositivo',
   deviceText: 'Digite o código exibido no seu dispositivo.',
   deviceCode: 'Código',
