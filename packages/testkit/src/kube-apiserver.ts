@@ -345,6 +345,8 @@ function apiserverArguments(
     ...[`--token-auth-file=${users.tokenFile}`, '--authorization-mode=RBAC'],
     // Tokens of service accounts are signed with the server's own key: one pair less to make.
     '--service-account-issuer=https://kubernetes.default.svc',
+    // Otherwise the discovery document names another address of this machine.
+    `--service-account-jwks-uri=https://127.0.0.1:${port}/openid/v1/jwks`,
     ...[`--service-account-key-file=${certFile}`, `--service-account-signing-key-file=${keyFile}`],
     // It would refuse Pods whose service account no controller has made.
     '--disable-admission-plugins=ServiceAccount',

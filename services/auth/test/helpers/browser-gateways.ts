@@ -24,7 +24,7 @@ export const apps = {
   nginx: 'nginx.apps.example.com',
 } as const;
 
-/** What the documentation says about Envoy over HTTP. */
+/** The options of Envoy over HTTP that docs/browsers.md names. */
 const browserHeaders = {
   allowedHeaders: [
     ...['cookie', 'accept', 'accept-language', 'user-agent', 'origin', 'upgrade'].map((exact) => ({ exact })),

@@ -3,8 +3,12 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
-import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
+import { createMachine, oauthServer, requestToken } from '../helpers/oauth-clients.ts';
+
+const apiUrl = 'http://localhost:9999';
+const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
 const routes = `
 issuers:
@@ -27,6 +31,7 @@ kubeSuite(t, 'a cluster as an issuer', async (t, kube) => {
   folder.write('routes.yaml', routes);
   const { port } = new URL(kube.url);
   const server = await startAuthServer(t, {
+    ...oauthServer,
     EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml`,
     EXT_AUTHZ_SERVICE_ACCOUNT_FOLDER: folder.path,
     KUBERNETES_SERVICE_HOST: '127.0.0.1',
@@ -55,6 +60,60 @@ kubeSuite(t, 'a cluster as an issuer', async (t, kube) => {
   t.test('a token for the API server is rejected', async (t) => {
     const body = { error_code: 'bad_jwt', msg: /aud is not an accepted audience/ };
     t.match(await check(await createToken('orders')), { httpStatus: 401, body });
+  });
+
+  /** Exchanges tokens of service accounts for those of a client of one of them (RFC 7523). */
+  const connectWorkload = async (to: AuthServer) => {
+    const { client_id } = await createMachine(to, {
+      ...{ grant_types: [jwtBearer], token_endpoint_auth_method: 'none', scopes: ['orders:read'] },
+      workload_identities: [{ issuer: 'cluster', subject: 'system:serviceaccount:default:orders' }],
+    });
+    return async (account: string, audience: string) => {
+      const assertion = await createToken(account, '--audience', audience);
+      return requestToken(to, { grant_type: jwtBearer, client_id, assertion });
+    };
+  };
+
+  t.test('a token of a service account is an assertion for a client', async (t) => {
+    const exchange = await connectWorkload(server);
+    const { status, body, text } = await exchange('orders', apiUrl);
+    t.equal(status, 200, text);
+    t.match(await check(String(body.access_token)), {
+      code: 0,
+      set: { 'x-auth-kind': 'client', 'x-auth-scope': 'orders:read' },
+    });
+    const refused = {
+      'of another account': [await exchange('gateway', apiUrl), /may not act/],
+      'for the gateway': [await exchange('orders', 'tollgate'), /aud is not only this server/],
+    } as const;
+    for (const [name, [answer, reason]] of Object.entries(refused))
+      t.match(answer.body, { error: 'invalid_grant', error_description: reason }, name);
+  });
+
+  t.test('a server elsewhere discovers issuer and keys of the cluster', async (t) => {
+    const role = 'system:service-account-issuer-discovery';
+    const binding = ['create', 'clusterrolebinding', 'discovery', '--clusterrole', role];
+    t.match(await kube.kubectl([...binding, '--group', 'system:unauthenticated']), { code: 0 });
+    const [, claims = ''] = (await createToken('orders')).split('.');
+    const { iss } = JSON.parse(Buffer.from(claims, 'base64url').toString());
+    for (const [name, source] of [
+      ['discovered', `discovery: "${kube.url}/.well-known/openid-configuration"`],
+      ['named', `jwks_uri: "${kube.url}/openid/v1/jwks"`],
+    ] as const) {
+      folder.write(
+        `${name}.yaml`,
+        `issuers: [{ name: cluster, issuer: "${iss}", audiences: [tollgate], ca_file: "${kube.caFile}", ${source} }]`,
+      );
+      const elsewhere = await startAuthServer(t, {
+        ...oauthServer,
+        EXT_AUTHZ_ROUTES_FILE: `${folder.path}/${name}.yaml`,
+        EXT_AUTHZ_ISSUER_PRIVATE_HOSTS: '127.0.0.1',
+      });
+      const exchange = await connectWorkload(elsewhere);
+      const { status, text } = await exchange('orders', apiUrl);
+      t.equal(status, 200, `${name}: ${text}`);
+      t.match((await exchange('gateway', apiUrl)).body, { error: 'invalid_grant' });
+    }
   });
 
   t.test('keys stay in use while the API server is down', async (t) => {
