@@ -38,7 +38,7 @@ const browserHeaders = {
 /**
  * Starts a Chromium in front of gateways of all kinds.
  *
- * @param forwarded a replica that is asked over HTTP as by Caddy and nginx
+ * @param forwarded a replica that takes the checks of Caddy and nginx
  */
 export async function startBrowser(
   t: Test,
@@ -106,7 +106,7 @@ export async function open(page: ChromiumPage, url: string, start: string = url)
   await arrive(page, start);
 }
 
-/** Signs in at the sign-in page, and waits until a page whose URL starts with `start` has loaded. */
+/** Signs in at the sign-in page, and waits for a page whose URL starts with `start`. */
 export async function signInAs(page: ChromiumPage, email: string, start: string): Promise<void> {
   await page.evaluate(`document.querySelector('[name=identifier]').value = ${JSON.stringify(email)}`);
   await page.evaluate(`document.querySelector('[name=password]').value = 'correct horse'`);
