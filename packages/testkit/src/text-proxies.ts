@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from './folders.ts';
-import { findBinary, programEnvironment, startServerProcess } from './processes.ts';
+import { findBinary, programEnvironment, programIsMissing, startServerProcess } from './processes.ts';
 import { sendTcp, withFreePort } from './tcp.ts';
 
 interface Place {
@@ -40,6 +40,11 @@ export const textProxies = {
         ),
   },
 } as const;
+
+/** The reason to skip a test, or false. */
+export function textProxyIsMissing(name: keyof typeof textProxies): string | false {
+  return programIsMissing(name);
+}
 
 interface TextProxyOptions {
   readonly config: string;

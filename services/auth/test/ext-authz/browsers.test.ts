@@ -1,6 +1,6 @@
 // Browsers sign in at an application that has no code for it, behind Envoy.
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { programIsMissing } from '@tollgate/testkit/processes';
+import { textProxyIsMissing } from '@tollgate/testkit/text-proxies';
 import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
@@ -406,7 +406,7 @@ t.test('in Chromium', { skip: chromiumIsMissing }, async (t) => {
   });
 
   for (const name of ['Envoy over HTTP', 'caddy', 'nginx'] as const) {
-    const skip = name === 'Envoy over HTTP' ? false : programIsMissing(name);
+    const skip = name === 'Envoy over HTTP' ? false : textProxyIsMissing(name);
     await t.test(`behind ${name}: deep link, sign-in, form and sign-out`, { skip }, async (t) => {
       const own = `https://${apps[name]}`;
       const page = await chromium.newPage();

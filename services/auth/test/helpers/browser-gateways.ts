@@ -3,8 +3,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import { type Chromium, type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
 import { startEcho } from '@tollgate/testkit/echo';
-import { programIsMissing } from '@tollgate/testkit/processes';
-import { addressesIn, startTextProxy, textProxies } from '@tollgate/testkit/text-proxies';
+import { addressesIn, startTextProxy, textProxies, textProxyIsMissing } from '@tollgate/testkit/text-proxies';
 import { loadAll } from 'js-yaml';
 import type { Test } from 'tap';
 import type { AuthServer } from './auth-server.ts';
@@ -76,7 +75,7 @@ async function startExample(
   name: 'caddy' | 'nginx',
   { forwarded, certificates }: { readonly forwarded: AuthServer; readonly certificates: Certificates },
 ): Promise<{ readonly url: string } | undefined> {
-  if (programIsMissing(name)) return undefined;
+  if (textProxyIsMissing(name)) return undefined;
   const echo = await startEcho();
   t.teardown(echo.stop);
   const path = `${import.meta.dirname}/../../../../examples/${name}/proxy.yaml`;
