@@ -120,6 +120,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/domains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the domains of the rules in force, with the hits of this replica since its start */
+        get: operations["listDomains"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the limits in force, with the hits of this replica since its start */
+        get: operations["listLimits"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/trial": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Compare the rules on trial with those in force, by the requests of this replica */
+        get: operations["getTrial"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -269,6 +320,77 @@ export interface components {
                  * @enum {unknown}
                  */
                 code: "OK" | "OVER_LIMIT";
+            }[];
+        };
+        DomainList: {
+            domains: {
+                domain: string;
+                limits: number;
+                hits: number;
+                nearLimit: number;
+                overLimit: number;
+            }[];
+            /** @description `after` of the next page. Absent on the last one. */
+            next?: string;
+        };
+        LimitList: {
+            limits: components["schemas"]["ListedLimit"][];
+            /** @description `after` of the next page. Absent on the last one. */
+            next?: string;
+        };
+        ListedLimit: {
+            domain: string;
+            /** @description Path of the rule, which begins with its domain. */
+            path: string;
+            rule: string;
+            name?: string;
+            /** @enum {unknown} */
+            algorithm: "fixed_window" | "sliding_window" | "token_bucket" | "concurrency";
+            requestsPerUnit: number;
+            unit: string;
+            burst?: number;
+            shadowMode: boolean;
+            quotaMode: boolean;
+            /** @description Absent without hits, and where the metrics of the rule have values of requests. */
+            counts?: {
+                hits: number;
+                nearLimit: number;
+                overLimit: number;
+            };
+        };
+        Trial: {
+            trial?: {
+                version: string;
+                /** Format: date-time */
+                since: string;
+                domains: number;
+                rules: number;
+            };
+            notCompared: {
+                dropped: number;
+                failed: number;
+            };
+            domains: {
+                domain: string;
+                requests: number;
+                wouldRefuse: number;
+                refused: number;
+                newlyRefused: number;
+                newlyAllowed: number;
+                wouldRefusePercent: number;
+                refusedPercent: number;
+            }[];
+            rules: {
+                domain: string;
+                rule: string;
+                limit: string;
+                requests: number;
+                wouldRefuse: number;
+                refused: number;
+                newlyRefused: number;
+                newlyAllowed: number;
+                wouldRefusePercent: number;
+                refusedPercent: number;
             }[];
         };
         Error: {
@@ -778,6 +900,108 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RefusalList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listDomains: {
+        parameters: {
+            query?: {
+                /** @description All domains by default. */
+                domain?: string;
+                /** @description Most items. */
+                limit?: number;
+                /** @description Items whose path has this text. */
+                search?: string;
+                /** @description `next` of the page before. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "domains": [
+                     *         {
+                     *           "domain": "shop",
+                     *           "limits": 0,
+                     *           "hits": 0,
+                     *           "nearLimit": 0,
+                     *           "overLimit": 0
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DomainList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listLimits: {
+        parameters: {
+            query?: {
+                /** @description All domains by default. */
+                domain?: string;
+                /** @description Most items. */
+                limit?: number;
+                /** @description Items whose path has this text. */
+                search?: string;
+                /** @description `next` of the page before. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getTrial: {
+        parameters: {
+            query?: {
+                /** @description All domains by default. */
+                domain?: string;
+                /** @description Most items. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Trial"];
                 };
             };
             "4XX": components["responses"]["Refused"];

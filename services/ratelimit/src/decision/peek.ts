@@ -136,7 +136,8 @@ function toState(check: LimitCheck): CounterState {
   return { ...describeLimit(limit), key: hit.key, count: used, remaining, over: !allowed, resetSeconds };
 }
 
-function describeLimit({ rule, metricPath }: Limit) {
+/** A limit, as the counter API describes it. */
+export function describeLimit({ rule, metricPath }: Pick<Limit, 'rule' | 'metricPath'>) {
   const { name, rate, unit, unitSeconds, requestsPerUnit, shadowMode } = rule;
   const algorithm = getAlgorithm(rate);
   return {

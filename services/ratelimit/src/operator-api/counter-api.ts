@@ -53,7 +53,7 @@ export class CounterApi {
       stop: () => changes.stop(),
     });
     const { overrides } = this;
-    const { logger, nowMs } = this.#context;
+    const { logger, nowMs, stats } = this.#context;
     return counterHandlers({
       decisions,
       store: this.#store,
@@ -63,6 +63,7 @@ export class CounterApi {
       nowMs,
       logger,
       activity: this.activity,
+      stats,
     });
   }
 }

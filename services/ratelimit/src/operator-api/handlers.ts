@@ -3,7 +3,10 @@ import type { Overrides } from '../decision/overrides.ts';
 import { peekCounters } from '../decision/peek.ts';
 import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
+import type { StatsRegistry } from '../metrics/registry.ts';
+import { createTrialReport } from '../trial/report.ts';
 import { resetByPrefix, resetCounters } from './counters.ts';
+import { listDomains, listLimits, selectPage } from './limit-list.ts';
 import { type Handlers, operations } from './operations.ts';
 import { overrideHandlers } from './override-handlers.ts';
 import {
@@ -29,6 +32,7 @@ export interface HandlersContext extends ReservationContext {
   readonly nowMs: () => number;
   /** Activity of all processes that share the port. */
   readonly activity: Activity;
+  readonly stats: StatsRegistry;
 }
 
 /** The counter API. @see docs/counter-api.md */
@@ -36,6 +40,7 @@ export function counterHandlers(context: HandlersContext): Handlers {
   const { activity } = context;
   return {
     ...overrideHandlers(context),
+    ...ruleHandlers(context),
     async peekCounters({ body }) {
       const request = parseRequest(body);
       return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });
@@ -83,6 +88,36 @@ export function counterHandlers(context: HandlersContext): Handlers {
           time: new Date(atMs).toISOString(),
           ...refusal,
         })),
+      });
+    },
+  };
+}
+
+/** The rules in force and on trial. */
+function ruleHandlers({
+  decisions,
+  stats,
+}: HandlersContext): Handlers<'listDomains' | 'listLimits' | 'getTrial'> {
+  return {
+    async listDomains({ url }) {
+      const { domain, ...query } = parseListQuery(url, operations.listDomains.list);
+      const all = selectDomain(listDomains(decisions.rules(), stats), domain);
+      const { page: domains, ...next } = selectPage(all, (item) => item.domain, query);
+      return jsonReply({ domains, ...next });
+    },
+    async listLimits({ url }) {
+      const { domain, ...query } = parseListQuery(url, operations.listLimits.list);
+      const all = listLimits(decisions.rules(), stats, domain);
+      const { page: limits, ...next } = selectPage(all, ({ path }) => path, query);
+      return jsonReply({ limits, ...next });
+    },
+    async getTrial({ url }) {
+      const { domain, limit } = parseListQuery(url, operations.getTrial.list);
+      const report = createTrialReport(stats);
+      return jsonReply({
+        ...report,
+        domains: selectDomain(report.domains, domain).slice(0, limit),
+        rules: selectDomain(report.rules, domain).slice(0, limit),
       });
     },
   };

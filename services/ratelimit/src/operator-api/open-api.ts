@@ -1,6 +1,6 @@
 import { openApiDocument } from '@tollgate/kit/open-api';
 import packageJson from '../../package.json' with { type: 'json' };
-import { operations } from './operations.ts';
+import { type ListOptions, operations } from './operations.ts';
 import { schemas } from './schemas.ts';
 
 const tag = 'Counters';
@@ -36,9 +36,15 @@ export function counterApiDocument(): object {
   });
 }
 
-function listQuery({ byDefault, max }: { readonly byDefault: number; readonly max: number }) {
+function listQuery({ byDefault, max, hasPages }: ListOptions) {
   return {
     domain: { type: 'string', description: 'All domains by default.' },
     limit: { type: 'integer', minimum: 1, maximum: max, default: byDefault, description: 'Most items.' },
+    ...(hasPages === true && pageQuery),
   };
 }
+
+const pageQuery = {
+  search: { type: 'string', description: 'Items whose path has this text.' },
+  after: { type: 'string', description: '`next` of the page before.' },
+};

@@ -14,6 +14,13 @@ export interface Caller {
   readonly address: string | undefined;
 }
 
+export interface ListOptions {
+  /** Length without `limit`. */
+  readonly byDefault: number;
+  readonly max: number;
+  readonly hasPages?: true;
+}
+
 /** A request of the counter API, as the server accepts it and the OpenAPI document describes it. */
 interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -21,8 +28,8 @@ interface Operation {
   /** The right that callers need. */
   readonly right: AdminRight;
   readonly summary: string;
-  /** Default length of a list, whose query has `domain` and `limit`. */
-  readonly list?: { readonly byDefault: number; readonly max: number };
+  /** A list. Its query has `domain` and `limit`, and with pages `search` and `after`. */
+  readonly list?: ListOptions;
   readonly request?: SchemaName;
   readonly response: SchemaName;
 }
@@ -100,6 +107,30 @@ export const operations = {
     summary: 'List the last descriptors that were over their limit, newest first, of this replica',
     list: { byDefault: 100, max: 1_000 },
     response: 'RefusalList',
+  },
+  listDomains: {
+    method: 'GET',
+    path: '/v1/domains',
+    right: 'read',
+    summary: 'List the domains of the rules in force, with the hits of this replica since its start',
+    list: { byDefault: 100, max: 1_000, hasPages: true },
+    response: 'DomainList',
+  },
+  listLimits: {
+    method: 'GET',
+    path: '/v1/limits',
+    right: 'read',
+    summary: 'List the limits in force, with the hits of this replica since its start',
+    list: { byDefault: 100, max: 1_000, hasPages: true },
+    response: 'LimitList',
+  },
+  getTrial: {
+    method: 'GET',
+    path: '/v1/trial',
+    right: 'read',
+    summary: 'Compare the rules on trial with those in force, by the requests of this replica',
+    list: { byDefault: 100, max: 1_000 },
+    response: 'Trial',
   },
 } as const satisfies Record<string, Operation>;
 

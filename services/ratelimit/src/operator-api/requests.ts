@@ -8,6 +8,7 @@ import {
   validateRequest,
 } from '../decision/wire/request.ts';
 import { errors } from '../errors.ts';
+import type { ListOptions } from './operations.ts';
 
 /** Each descriptor may be compared with many rules. */
 const maxDescriptors = 100;
@@ -110,18 +111,26 @@ export function parsePrefix({ domain, prefix, ...others }: Fields): Prefix {
   return { domain, entries };
 }
 
-/** The parameters `domain` (all of them when absent) and `limit` of a list. */
-export function parseListQuery(
-  url: string,
-  { byDefault, max }: { readonly byDefault: number; readonly max: number },
-): { readonly domain: string | undefined; readonly limit: number } {
+interface ListQuery {
+  /** All of them when absent. */
+  readonly domain: string | undefined;
+  readonly limit: number;
+  /** Only of lists with pages. */
+  readonly search: string | undefined;
+  readonly after: string | undefined;
+}
+
+/** Parses the query of a list. @throws AppError with the reason. */
+export function parseListQuery(url: string, { byDefault, max, hasPages }: ListOptions): ListQuery {
   const { searchParams } = new URL(url, 'http://localhost');
-  const unknown = [...searchParams.keys()].find((name) => name !== 'domain' && name !== 'limit');
-  if (unknown !== undefined) throw malformed(`unknown parameter '${unknown}': expected domain and limit`);
+  const known = ['domain', 'limit', ...(hasPages === true ? ['search', 'after'] : [])];
+  const unknown = [...searchParams.keys()].find((name) => !known.includes(name));
+  if (unknown !== undefined) throw malformed(`unknown parameter '${unknown}': expected ${known.join(', ')}`);
   const text = searchParams.get('limit') ?? String(byDefault);
   const limit = Number(text);
   if (!/^\d+$/.test(text) || limit < 1 || limit > max) throw malformed(`limit is a number from 1 to ${max}`);
-  return { domain: searchParams.get('domain') ?? undefined, limit };
+  const read = (name: string) => searchParams.get(name) ?? undefined;
+  return { domain: read('domain'), limit, search: read('search'), after: read('after') };
 }
 
 function malformed(problem: string): AppError {

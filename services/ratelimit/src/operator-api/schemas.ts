@@ -4,6 +4,26 @@ const seconds = { type: 'integer', minimum: 0, description: 'Seconds.' };
 const entries = list(ref('Entry'));
 const described = { domain: text, descriptors: list(ref('Descriptor')) };
 const ofRule = { requestsPerUnit: count, unit: text };
+const describedLimit = {
+  rule: text,
+  name: text,
+  algorithm: { enum: ['fixed_window', 'sliding_window', 'token_bucket', 'concurrency'] },
+  ...ofRule,
+  burst: count,
+  shadowMode: flag,
+};
+const hitCounts = { hits: count, nearLimit: count, overLimit: count };
+const next = { ...text, description: '`after` of the next page. Absent on the last one.' };
+const percent = { type: 'number', minimum: 0, maximum: 100 };
+const comparedCounts = {
+  requests: count,
+  wouldRefuse: count,
+  refused: count,
+  newlyRefused: count,
+  newlyAllowed: count,
+  wouldRefusePercent: percent,
+  refusedPercent: percent,
+};
 
 /** The bodies of requests and responses, by their names in the OpenAPI document. */
 export const schemas = {
@@ -63,12 +83,7 @@ export const schemas = {
   Counted: { ...object({ domain: text, entries }), description: 'The entries of the counter.' },
   Counter: object(
     {
-      rule: text,
-      name: text,
-      algorithm: { enum: ['fixed_window', 'sliding_window', 'token_bucket', 'concurrency'] },
-      ...ofRule,
-      burst: count,
-      shadowMode: flag,
+      ...describedLimit,
       key: { ...text, description: 'The key in the store.' },
       count: { type: 'integer' },
       remaining: count,
@@ -115,6 +130,33 @@ export const schemas = {
       }),
     ),
   }),
+  DomainList: object(
+    { domains: list(object({ domain: text, limits: count, ...hitCounts })), next },
+    { optional: ['next'] },
+  ),
+  LimitList: object({ limits: list(ref('ListedLimit')), next }, { optional: ['next'] }),
+  ListedLimit: object(
+    {
+      domain: text,
+      path: { ...text, description: 'Path of the rule, which begins with its domain.' },
+      ...describedLimit,
+      quotaMode: flag,
+      counts: {
+        ...object(hitCounts),
+        description: 'Absent without hits, and where the metrics of the rule have values of requests.',
+      },
+    },
+    { optional: ['name', 'burst', 'counts'] },
+  ),
+  Trial: object(
+    {
+      trial: object({ version: text, since: time, domains: count, rules: count }),
+      notCompared: object({ dropped: count, failed: count }),
+      domains: list(object({ domain: text, ...comparedCounts })),
+      rules: list(object({ domain: text, rule: text, limit: text, ...comparedCounts })),
+    },
+    { optional: ['trial'] },
+  ),
   Error: object(
     {
       code: { ...text, description: 'Stable; docs/errors.md lists them.' },

@@ -1,3 +1,4 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import { runCounters } from '../../src/cli/counters.ts';
@@ -83,6 +84,7 @@ descriptors:
 `;
   const { base, call, decide } = await startCounterApi(t, {
     rules: { 'shop.yaml': limits('shop'), 'bank.yaml': limits('bank'), 'evil.yaml': limits('evil') },
+    candidates: { 'shop.yaml': limits('shop').replace('per_unit: 1', 'per_unit: 3') },
   });
   for (const user of ['ann', 'bob', 'ann', 'ann']) await decide('shop', `user=${user}`);
   await decide('shop', 'shadow=1');
@@ -107,6 +109,38 @@ descriptors:
   for (const query of ['limit=0', 'limit=1001', 'limit=x', 'user=a']) {
     t.match(await call(`/v1/top?${query}`), { status: 400, json: { code: 'malformed_request' } });
   }
+  t.match((await call('/v1/domains?limit=2')).json, {
+    domains: [
+      { domain: 'bank', limits: 2, hits: 1, overLimit: 0 },
+      { domain: 'evil', limits: 2, hits: 0 },
+    ],
+    next: 'evil',
+  });
+  t.match((await call('/v1/domains?after=evil')).json, {
+    domains: [{ domain: 'shop', limits: 2, hits: 5, overLimit: 3 }],
+    next: undefined,
+  });
+  t.match((await call('/v1/limits?domain=shop')).json, {
+    limits: [
+      { domain: 'shop', path: 'shop.shadow', requestsPerUnit: 0, shadowMode: true, counts: { hits: 1 } },
+      {
+        ...{ path: 'shop.user', rule: 'user', algorithm: 'fixed_window', requestsPerUnit: 1, unit: 'hour' },
+        counts: { hits: 4, overLimit: 2 },
+      },
+    ],
+  });
+  t.match((await call('/v1/limits?search=k.us')).json, { limits: [{ path: 'bank.user' }] });
+  await awaitUntil(
+    async () => {
+      const { json } = await call('/v1/trial?domain=shop');
+      return (json.domains as { requests: number }[])[0]?.requests === 5;
+    },
+    { what: 'the comparison of 5 requests' },
+  );
+  t.match((await call('/v1/trial?domain=shop&limit=1')).json, {
+    trial: { domains: 1, rules: 2 },
+    rules: [{ domain: 'shop', rule: 'shop.user', limit: '3 per hour', refused: 2, newlyAllowed: 2 }],
+  });
   const run = async (...args: string[]) => {
     const env = { ADMIN_TOKEN: adminToken };
     return (await runCounters([...args, '-address', base], env)).output;

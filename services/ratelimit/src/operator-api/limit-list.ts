@@ -1,0 +1,106 @@
+import { compareText } from '@tollgate/kit/text';
+import type { Rule, RuleNode, RuleSet } from '@tollgate/rules/rule-set';
+import { describeLimit } from '../decision/peek.ts';
+import type { RuleStats, StatsRegistry } from '../metrics/registry.ts';
+
+/** Hits of a replica since its start. */
+interface HitCounts {
+  readonly hits: number;
+  readonly nearLimit: number;
+  readonly overLimit: number;
+}
+
+/** A limit of the rules in force. */
+type ListedLimit = ReturnType<typeof describeLimit> & {
+  readonly domain: string;
+  /** Path of the rule, which begins with its domain. */
+  readonly path: string;
+  readonly quotaMode: boolean;
+  /** Absent without hits, and where the metrics of the rule have values of requests. */
+  readonly counts?: HitCounts;
+};
+
+/** Limits of the rules in force, sorted by path. Rules without a limit are left out. */
+export function listLimits(
+  rules: RuleSet | undefined,
+  stats: StatsRegistry,
+  domain: string | undefined,
+): readonly ListedLimit[] {
+  const roots = [...(rules?.domains.values() ?? [])];
+  const selected = roots.filter(({ composite }) => domain === undefined || composite === domain);
+  const series = new Map([...stats.rules()].map((one) => [toKey(one.domain, one.levels), one]));
+  return selected
+    .flatMap((root) => [...limitedRules(root)])
+    .map((rule) => {
+      const { path, metricPath, quotaMode } = rule;
+      const counts = series.get(toKey(rule.domain, metricPath));
+      return {
+        domain: rule.domain,
+        path,
+        ...describeLimit({ rule, metricPath }),
+        quotaMode,
+        ...(counts && { counts: toCounts(counts) }),
+      };
+    })
+    .sort((a, b) => compareText(a.path, b.path));
+}
+
+/** A domain of the rules in force, with the sums of its limits. */
+interface ListedDomain extends HitCounts {
+  readonly domain: string;
+  readonly limits: number;
+}
+
+export function listDomains(rules: RuleSet | undefined, stats: StatsRegistry): readonly ListedDomain[] {
+  const sums = new Map<string, { -readonly [Field in keyof HitCounts]: number }>();
+  for (const one of stats.rules()) {
+    const sum = sums.get(one.domain) ?? { hits: 0, nearLimit: 0, overLimit: 0 };
+    sum.hits += one.totalHits;
+    sum.nearLimit += one.nearLimit;
+    sum.overLimit += one.overLimit;
+    sums.set(one.domain, sum);
+  }
+  return [...(rules?.domains.values() ?? [])]
+    .map((root) => ({
+      domain: root.composite,
+      limits: [...limitedRules(root)].length,
+      ...(sums.get(root.composite) ?? { hits: 0, nearLimit: 0, overLimit: 0 }),
+    }))
+    .sort((a, b) => compareText(a.domain, b.domain));
+}
+
+function* limitedRules(node: RuleNode): Generator<Rule> {
+  if (node.match?.rule.unlimited === false) yield node.match.rule;
+  for (const child of node.children?.values() ?? []) yield* limitedRules(child);
+}
+
+function toCounts({ totalHits: hits, nearLimit, overLimit }: RuleStats): HitCounts {
+  return { hits, nearLimit, overLimit };
+}
+
+function toKey(domain: string, levels: readonly string[]): string {
+  return [domain, ...levels].join('\0');
+}
+
+interface PageQuery {
+  readonly limit: number;
+  /** Items whose name has this text. */
+  readonly search: string | undefined;
+  /** Name of the last item of the previous page. */
+  readonly after: string | undefined;
+}
+
+/** A page of a sorted list, and the `after` of the next one. */
+export function selectPage<T>(
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  { limit, search = '', after }: PageQuery,
+): { readonly page: readonly T[]; readonly next?: string } {
+  const found = items.filter((item) => {
+    const name = nameOf(item);
+    return name.includes(search) && (after === undefined || compareText(name, after) > 0);
+  });
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return { page, ...(found.length > limit && last !== undefined && { next: nameOf(last) }) };
+}
