@@ -6,7 +6,8 @@ const scopes = {
   overview: undefined,
   users: 'users:read',
   'users/change': 'users:write',
-  'users/audit': 'audit:read',
+  audit: 'audit:read',
+  deliveries: 'webhooks:write',
 } as const satisfies Readonly<Record<string, string | undefined>>;
 
 /** A page or action with rights of its own. */

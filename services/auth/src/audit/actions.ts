@@ -69,6 +69,7 @@ export const auditActions = {
   webhook_updated: { type: 'webhook' },
   webhook_deleted: { type: 'webhook' },
   webhook_secret_rotated: { type: 'webhook' },
+  event_redelivered: { type: 'webhook' },
   organization_created: { type: 'organization', event: 'organization.created' },
   organization_modified: { type: 'organization', event: 'organization.updated' },
   organization_deleted: { type: 'organization', event: 'organization.deleted' },

@@ -1,7 +1,9 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
+import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, pageQuery, parsePage, setPageHeaders, uuidParameter } from '../http/api.ts';
+import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { WebhooksContext } from './deliveries.ts';
 import { type StoredEvent, settingsWebhookId } from './store.ts';
@@ -23,8 +25,10 @@ export const addEventRoutes: AddRoutes<WebhooksContext> = (api, context) => {
     '/admin/events/:event_id/redeliver',
     { schema: { params: eventParams } },
     async (request, reply) => {
-      await authenticateAdmin(request, context);
-      const event = await context.store.events.redeliver(uuidParameter(request.params, 'event_id'));
+      const { actor, metadata } = await readAdminRequest(request, context);
+      const id = uuidParameter(request.params, 'event_id');
+      const audit = auditEntry(actor, 'event_redelivered', { metadata, traits: { event_id: id } });
+      const event = await context.store.events.redeliver(id, audit);
       if (event === undefined) throw errors.not_found({ message: 'No failed event has this id' });
       return reply.send(toJson(event));
     },

@@ -1,4 +1,5 @@
 import type { JsonObject } from '@tollgate/kit/json';
+import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import type { Queryable } from '../db/connection.ts';
 import type { Page, PageRequest } from '../db/paging.ts';
 import { bigint, boolean, integer, json, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
@@ -126,9 +127,12 @@ const listFailed = statement({ total: integer }, eventRow)`
   order by p.id`;
 
 const redeliver = statement(eventRow)`
-  update tollgate_events e set failed_at = null, next_attempt_at = null, retry_until = null, attempts = 0
-  where e.event_id = ${p.eventId} and e.failed_at is not null
-  returning ${columns}`;
+  with e as (
+    update tollgate_events set failed_at = null, next_attempt_at = null, retry_until = null, attempts = 0
+    where event_id = ${p.eventId} and failed_at is not null
+    returning *
+  ), audit as (${auditInsert('e')})
+  select ${columns} from e`;
 
 /** Events that wait for delivery by webhook. Triggers write them. */
 export class EventStore {
@@ -198,8 +202,8 @@ export class EventStore {
   }
 
   /** Undefined if no event with this id was given up. */
-  async redeliver(eventId: string): Promise<StoredEvent | undefined> {
-    const row = await redeliver.first(this.#sql, { eventId });
+  async redeliver(eventId: string, audit: AuditEntry): Promise<StoredEvent | undefined> {
+    const row = await redeliver.first(this.#sql, { eventId, audit });
     return row && toEvent(row);
   }
 }

@@ -7,6 +7,7 @@ import type { Permission } from '../scopes.ts';
 import { checkForm } from '../sign-in/csrf.ts';
 import type { Session } from '../sign-in/sessions.ts';
 import { findSession, redirectToSignIn } from './browser-session.ts';
+import { type DownloadRoute, sendDownload } from './downloads.ts';
 import { sendProblem } from './problems.ts';
 import { sendPage } from './responses.ts';
 import { Visit } from './visit.ts';
@@ -46,15 +47,23 @@ export interface Area {
   readonly permission: Permission;
   readonly pages: readonly PageRoute[];
   readonly actions: readonly ActionRoute[];
+  readonly downloads?: readonly DownloadRoute[];
 }
 
 /** Adds the routes of all areas. */
 export function addAreas(app: FastifyInstance, context: Context, areas: readonly Area[]): void {
-  for (const { name, pages, actions } of areas) {
+  for (const { name, pages, actions, downloads = [] } of areas) {
     const config = { area: name };
+    const options = { config, exposeHeadRoute: false };
     for (const page of pages)
-      app.get(page.path, { config, exposeHeadRoute: false }, (request, reply) =>
-        showPage(context, page, { request, reply }),
+      app.get(page.path, options, (request, reply) =>
+        show(context, page.permission, { request, reply }, (visit) => sendView(visit, page, reply)),
+      );
+    for (const { path, permission, open } of downloads)
+      app.get(path, options, (request, reply) =>
+        show(context, permission, { request, reply }, async (visit) =>
+          sendDownload(reply, await open(visit)),
+        ),
       );
     for (const action of actions)
       app.post(action.path, { config }, (request, reply) => submitForm(context, action, { request, reply }));
@@ -66,23 +75,32 @@ interface Exchange {
   readonly reply: FastifyReply;
 }
 
-async function showPage(context: Context, page: PageRoute, exchange: Exchange): Promise<FastifyReply> {
-  const { request, reply } = exchange;
+/** Sends a page or a file to a person who may see it. */
+async function show(
+  context: Context,
+  permission: Permission,
+  { request, reply }: Exchange,
+  send: (visit: Visit) => Promise<FastifyReply>,
+): Promise<FastifyReply> {
   const session = findSession(context, request);
   if (session === undefined) return redirectToSignIn(context, request, reply);
   const visit = await openVisit(context, session, request);
   if (visit === undefined) return redirectToSignIn(context, request, reply);
   try {
-    if (!visit.can(page.permission)) throw errors.missing_scope();
-    const { title, content, status = 200 } = await page.view(visit);
-    if (visit.region === undefined)
-      return sendPage(context, reply, { session, url: visit.url, title, content, status });
-    const region = visit.findRegion(visit.region);
-    if (region === undefined) throw errors.page_not_found();
-    return reply.type('text/html; charset=utf-8').send(html`${region}`.toString());
+    if (!visit.can(permission)) throw errors.missing_scope();
+    return await send(visit);
   } catch (error) {
     return sendProblem(context, reply, { error, session, url: visit.url });
   }
+}
+
+async function sendView(visit: Visit, page: PageRoute, reply: FastifyReply): Promise<FastifyReply> {
+  const { context, session, url } = visit;
+  const { title, content, status = 200 } = await page.view(visit);
+  if (visit.region === undefined) return sendPage(context, reply, { session, url, title, content, status });
+  const region = visit.findRegion(visit.region);
+  if (region === undefined) throw errors.page_not_found();
+  return reply.type('text/html; charset=utf-8').send(html`${region}`.toString());
 }
 
 async function submitForm(context: Context, action: ActionRoute, exchange: Exchange): Promise<FastifyReply> {

@@ -34,14 +34,19 @@ interface SuiteOptions {
 export class ConsoleSuite {
   readonly url: string;
   readonly auth: AuthServer;
+  readonly databaseUrl: string;
   readonly admin: { readonly id: string; readonly email: string };
   readonly #chromium: Chromium;
   /** The log of the console so far. */
   readonly logs: () => string;
 
-  private constructor(parts: Pick<ConsoleSuite, 'url' | 'auth' | 'admin' | 'logs'>, chromium: Chromium) {
+  private constructor(
+    parts: Pick<ConsoleSuite, 'url' | 'auth' | 'databaseUrl' | 'admin' | 'logs'>,
+    chromium: Chromium,
+  ) {
     this.url = parts.url;
     this.auth = parts.auth;
+    this.databaseUrl = parts.databaseUrl;
     this.admin = parts.admin;
     this.logs = parts.logs;
     this.#chromium = chromium;
@@ -67,7 +72,10 @@ export class ConsoleSuite {
     });
     const chromium = await startChromium(String(chromiumPath));
     t.teardown(() => chromium.stop());
-    return new ConsoleSuite({ url, auth, admin: { id: admin, email: 'ada@example.com' }, logs }, chromium);
+    return new ConsoleSuite(
+      { url, auth, databaseUrl: database.url, admin: { id: admin, email: 'ada@example.com' }, logs },
+      chromium,
+    );
   }
 
   /** A browser without a session. */
@@ -153,7 +161,7 @@ export async function submit(
 ): Promise<void> {
   await page.navigate(() =>
     page.evaluate(`(() => {
-      const form = [...document.forms].find(({ action }) => new URL(action).pathname.endsWith('${target}'));
+      const form = [...document.forms].find((one) => new URL(one.getAttribute('action') ?? '', location).pathname.endsWith('${target}'));
       for (const [name, value] of Object.entries(${JSON.stringify(fields)})) form.elements[name].value = value;
       form.requestSubmit();
     })()`),

@@ -1,0 +1,56 @@
+import type { Visit } from '../../http/visit.ts';
+import { nextCursor } from '../../services/next-cursor.ts';
+import type { FilterField } from '../../ui/form.ts';
+
+/** An entry of the audit log. */
+export interface Entry {
+  readonly id: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly created_at: string;
+  readonly ip_address: string;
+}
+
+interface EntryPage {
+  readonly entries: readonly Entry[];
+  readonly next: string | undefined;
+}
+
+const kinds = { '': 'Any', user: 'User', administrator: 'Administrator', api_key: 'API key' };
+
+/** Filters of the log. Their names are those of the admin API. */
+export const filterFields = [
+  { name: 'action', label: 'Action', placeholder: 'login_failed', isSearch: true },
+  { name: 'actor_id', label: 'Id of the actor', placeholder: '8fba2b4c-…' },
+  { name: 'kind', label: 'Kind of actor', choices: kinds },
+] as const satisfies readonly FilterField[];
+
+/** A page of the entries that match the filters of the URL, newest first. */
+export async function readEntries(
+  visit: Visit,
+  { limit, cursor }: { readonly limit: number; readonly cursor: string | undefined },
+): Promise<EntryPage> {
+  const filter = filterFields.map(({ name }) => [name, visit.query(name)?.trim() ?? ''] as const);
+  const query = {
+    ...Object.fromEntries(filter),
+    ...(cursor !== undefined && { cursor }),
+    limit: String(limit),
+  };
+  let next: string | undefined;
+  const entries = await visit.services.auth(async (client) => {
+    const result = await client.GET('/admin/audit', { params: { query } });
+    next = nextCursor(result.response);
+    return result;
+  });
+  return { entries, next };
+}
+
+/** A member of an entry as text; undefined when there is none. */
+export function payloadText({ payload }: Entry, name: string): string | undefined {
+  const value = payload[name];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** The name of who acted, or the id. */
+export function actorName(entry: Entry): string | undefined {
+  return payloadText(entry, 'actor_username') ?? payloadText(entry, 'actor_id');
+}

@@ -1,0 +1,84 @@
+// The audit log and deliveries of events, in Chromium over a real auth server.
+import { createServer } from 'node:http';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres from 'postgres';
+import t from 'tap';
+import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+
+t.setTimeout(180_000);
+t.test('audit log and deliveries', { skip }, async (t) => {
+  const receiver = createServer((request, response) => {
+    request.resume();
+    response.writeHead(statusOfReceiver).end();
+  });
+  let statusOfReceiver = 500;
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', () => resolve()));
+  t.teardown(() => receiver.close());
+  const address = receiver.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const suite = await ConsoleSuite.start(t, {
+    auth: { SVC_EVENT_WEBHOOKS_ENABLED: 'true', SVC_EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1' },
+  });
+  const sql = postgres(suite.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const hook = { name: 'shop', url: `http://127.0.0.1:${port}/`, event_types: ['user.created'] };
+  await suite.callAuth('POST', '/admin/webhooks', hook);
+  const bob = await suite.createUser({ email: 'bob@example.com', user_metadata: { name: '=1+1' } });
+  const page = await suite.signIn('/audit?action=user_signedup');
+
+  await t.test('entries are filtered by the URL, and one is shown in full', async (t) => {
+    t.match(await readText(page), /user_signedup/);
+    t.notMatch(await readText(page), 'oauth', 'the filter of the URL applies');
+    await submit(page, '/audit', { action: 'no_such_action' });
+    t.match(await readText(page), 'No entry matches these filters');
+    await page.open(`${suite.url}/audit`);
+    await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
+    t.match(await readText(page), /"actor_kind": "\w+"/);
+    t.match(await page.evaluate('location.search'), /^\?entry=[0-9a-f-]{36}$/);
+  });
+
+  await t.test('the log is saved with the filters of the page', async (t) => {
+    const read = (path: string) =>
+      page.evaluate(`fetch('${path}').then(async (response) =>
+        [response.status, response.headers.get('content-disposition'), await response.text()].join('\\n'))`);
+    await page.open(`${suite.url}/audit?action=user_signedup`);
+    const links = await page.evaluate(
+      `[...document.querySelectorAll('a[href*=export]')].map((link) => link.getAttribute('href')).join()`,
+    );
+    t.equal(links, '/audit/export.csv?action=user_signedup,/audit/export.jsonl?action=user_signedup');
+    const csv = String(await read('/audit/export.csv?action=user_signedup'));
+    t.match(csv, /^200\nattachment; filename="audit-\d{4}-\d\d-\d\d\.csv"\ntime,action,actor,/);
+    t.equal(csv.trimEnd().split('\r\n').length, 3, 'a head and both users');
+    const [, , ...lines] = String(await read('/audit/export.jsonl?action=user_signedup'))
+      .trimEnd()
+      .split('\n');
+    t.strictSame(
+      lines.map((line) => JSON.parse(line).payload.action),
+      ['user_signedup', 'user_signedup'],
+    );
+  });
+
+  await t.test('a failed event is sent again, and an endpoint gets a test', async (t) => {
+    const giveUp = () =>
+      sql`update auth.tollgate_events set failed_at = now() where last_error <> '' returning id`;
+    await awaitUntil(async () => (await giveUp()).length > 0, { what: 'the first attempt' });
+    await page.open(`${suite.url}/deliveries`);
+    t.match(await readText(page), /user\.created.*shop.*the response has status 500/s);
+    t.equal(await page.evaluate(`document.querySelector('tbody a').getAttribute('href')`), `/users/${bob}`);
+    statusOfReceiver = 204;
+    await submit(page, '/send-again');
+    t.match(await readText(page, 'body'), 'user.created is being delivered again');
+    await awaitUntil(async () => (await sql`select id from auth.tollgate_events`).length === 0, {
+      what: 'the delivery',
+    });
+    await page.open(`${suite.url}/deliveries`);
+    t.match(await readText(page), 'Every event has been delivered');
+    await submit(page, '/test');
+    t.match(await readText(page, 'body'), 'The endpoint accepted a test event');
+    statusOfReceiver = 500;
+    await submit(page, '/test');
+    t.match(await readText(page, 'body'), /The test event failed: .*500/);
+    const entries = await suite.callAuth('GET', `/admin/audit?actor_id=${suite.admin.id}&limit=10`);
+    t.match(JSON.stringify(entries), /webhook/, 'the audit log names the person');
+  });
+});
