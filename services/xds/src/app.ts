@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { CredentialVerifier } from '@tollgate/admin-clients/verify-credentials';
 import {
   followTls,
   plaintextCredentials,
@@ -127,7 +128,10 @@ export async function buildApp(
       replica: settings.podName || hostname(),
       otherReplicas: () => environment.reports?.others ?? [],
     },
-    { host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
+    {
+      ...{ host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
+      verifier: createVerifier(settings, nowMs),
+    },
   );
   const { certificates } = environment;
   const ads = await composeAds(context, settings, {
@@ -190,6 +194,13 @@ export async function buildApp(
   ];
   for (const component of components) lifecycle.add(component);
   return { lifecycle, health, ports };
+}
+
+function createVerifier(
+  { adminKeysUrl: url, adminKeysToken: token }: Settings,
+  nowMs: () => number,
+): CredentialVerifier | undefined {
+  return url === '' ? undefined : new CredentialVerifier({ url, token, nowMs });
 }
 
 function toDeletionOptions(settings: Settings, store: HoldStore): DeletionOptions | undefined {

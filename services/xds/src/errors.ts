@@ -15,13 +15,24 @@ export const errors = defineErrors({
   caller_not_authenticated: {
     httpStatus: 401,
     grpcStatus: grpcStatus.unauthenticated,
-    message: 'the request needs a token: send `Authorization: Bearer <token>`',
+    message:
+      'a token of XDS_ADMIN_TOKEN is required, or with XDS_ADMIN_KEYS_URL an API key or an access token of an administrator: Authorization: Bearer <token>',
+  },
+  right_missing: {
+    httpStatus: 403,
+    grpcStatus: grpcStatus.permissionDenied,
+    message: 'the API key or access token lacks the admin scope policies:read',
+  },
+  keys_unavailable: {
+    httpStatus: 503,
+    grpcStatus: grpcStatus.unavailable,
+    message: 'the auth server of XDS_ADMIN_KEYS_URL cannot check the API key or access token, retry later',
   },
   local_callers_only: {
     httpStatus: 403,
     grpcStatus: grpcStatus.permissionDenied,
     message:
-      'without credentials in the settings of the server, the admin API is for clients on loopback: use kubectl port-forward, or set XDS_ADMIN_TOKEN',
+      'without credentials in the settings of the server, the admin API is for clients on loopback: use kubectl port-forward, or set XDS_ADMIN_TOKEN or XDS_ADMIN_KEYS_URL',
   },
   object_not_found: {
     httpStatus: 404,

@@ -16,7 +16,8 @@ export const adminScopeDocs = {
   'audit:read': 'Read the audit log.',
   'webhooks:write':
     'Manage webhooks and failed events. A webhook gets the data of all users that its events are about.',
-  'policies:read': 'Read access policies.',
+  'policies:read':
+    'Explain checks, and read access policies and limits, their versions and the clients that have them, in the [admin API of the xDS server](xds-admin-api.md).',
 } as const;
 
 export type AdminScope = keyof typeof adminScopeDocs;

@@ -1,8 +1,20 @@
+import { hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
+import {
+  type CredentialVerifier,
+  VerifierUnavailableError,
+} from '@tollgate/admin-clients/verify-credentials';
 import { isLocalCaller } from '@tollgate/kit/local-caller';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerTokens } from '../ads/bearer-tokens.ts';
 import { errors } from '../errors.ts';
 import type { Authenticate } from '../operator-api/api.ts';
+
+export interface AdminAccess {
+  /** Required from all clients of the pages; empty: the pages are for clients on loopback. */
+  readonly token: string;
+  /** Checks other tokens of clients of the admin API with the auth server. */
+  readonly verifier?: CredentialVerifier | undefined;
+}
 
 const onlyLoopback =
   'this page is for clients on loopback: use kubectl port-forward, or set XDS_ADMIN_TOKEN and send "Authorization: Bearer <token>"\n';
@@ -29,12 +41,33 @@ export function createPageGuard(token: string) {
   };
 }
 
-/** Guards the admin API, in the same way. */
-export function createApiGuard(token: string): Authenticate {
-  const findRefusal = refuseBy(token);
-  return (request) => {
+/** Admin scope of the auth server that the admin API needs. */
+const scope = 'policies:read';
+
+/**
+ * Guards the admin API in the same way. With a verifier, each request needs a token, which may be a
+ * credential of the auth server.
+ */
+export function createApiGuard({ token, verifier }: AdminAccess): Authenticate {
+  const refuse = refuseBy(token);
+  const findRefusal: FindRefusal = (request) =>
+    token === '' && verifier !== undefined ? 'no token' : refuse(request);
+  return async (request) => {
     const refusal = findRefusal(request);
     if (refusal === 'not local') throw errors.local_callers_only();
-    if (refusal === 'no token') throw errors.caller_not_authenticated();
+    if (refusal === undefined) return;
+    const administrator = verifier && (await verify(verifier, request));
+    if (administrator === undefined) throw errors.caller_not_authenticated();
+    if (!hasAdminScope(administrator.scopes, scope)) throw errors.right_missing();
   };
+}
+
+/** @throws AppError `keys_unavailable` */
+async function verify(verifier: CredentialVerifier, { headers, raw }: FastifyRequest) {
+  const [, credential = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
+  try {
+    return await verifier.verify(credential, raw.socket.remoteAddress);
+  } catch (cause) {
+    throw cause instanceof VerifierUnavailableError ? errors.keys_unavailable({ cause }) : cause;
+  }
 }

@@ -19,7 +19,7 @@ import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
 import { addAdminApi } from '../operator-api/api.ts';
 import { type PageQuery, paginate, parsePageQuery } from '../paging.ts';
 import { notReadyReason, policyProblem, type ServerState } from '../server-state.ts';
-import { createApiGuard, createPageGuard } from './access.ts';
+import { type AdminAccess, createApiGuard, createPageGuard } from './access.ts';
 import { renderDebugPage, toObjectRow } from './page.ts';
 
 /** Time for a request to arrive. */
@@ -32,16 +32,16 @@ const maxConnections = 64;
 const defaultObjects = 100;
 const defaultDomains = 20;
 
-export interface AdminServerOptions extends HttpServerOptions {
-  /** Required from all clients of the pages; empty: the pages are for clients on loopback. */
-  readonly token: string;
-}
+interface AdminServerOptions extends HttpServerOptions, AdminAccess {}
 
 /**
  * `/healthz`, `/readyz` and `/metrics` for all clients; a debug page, its JSON and the admin API.
  * Read only.
  */
-export function buildAdminServer(state: ServerState, { token, ...options }: AdminServerOptions): HttpServer {
+export function buildAdminServer(
+  state: ServerState,
+  { token, verifier, ...options }: AdminServerOptions,
+): HttpServer {
   const app = fastify({
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: true,
@@ -63,7 +63,7 @@ export function buildAdminServer(state: ServerState, { token, ...options }: Admi
     pages.addHook('onRequest', createPageGuard(token));
     addPages(pages, state);
   });
-  addAdminApi(app, state, createApiGuard(token));
+  addAdminApi(app, state, createApiGuard({ token, verifier }));
   return new HttpServer(app, options);
 }
 

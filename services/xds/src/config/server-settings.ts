@@ -36,6 +36,29 @@ export const serverSettings = {
     matches: { pattern: /^([A-Za-z0-9\-._~+/]{16,}=*)?$/, form: 'at least 16 letters, digits or -._~+/' },
     doc: 'Token that clients of the admin pages (`/`, `/objects`, `/snapshot`) and of the admin API (`/v1`) must send, `Authorization: Bearer <token>`. Without it both answer clients on 127.0.0.1 only, such as `kubectl port-forward`. Health and metrics need none.',
   }),
+  adminKeysUrl: text({
+    env: 'XDS_ADMIN_KEYS_URL',
+    group,
+    default: '',
+    matches: {
+      pattern: /^$|^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/,
+      form: 'an http or https URL without user and query',
+    },
+    doc: 'Base URL of the auth server. Clients of the admin API may then send its API keys, and access tokens of administrators, with the admin scope `policies:read`, and must send a token. A result is kept for 5 seconds.',
+  }),
+  adminKeysToken: text({
+    env: 'XDS_ADMIN_KEYS_TOKEN',
+    group,
+    default: '',
+    secret: true,
+    doc: 'API key of the auth server with the admin scope `keys:verify`, which checks the keys and access tokens of clients.',
+  }),
+  adminPlaintext: bool({
+    env: 'XDS_ADMIN_PLAINTEXT',
+    group,
+    default: false,
+    doc: 'With XDS_ADMIN_KEYS_URL, serve the admin API to the network without TLS, which lets others read API keys and access tokens on the way. Only for a network that encrypts, such as a service mesh. Otherwise XDS_ADMIN_KEYS_URL requires an XDS_ADMIN_HOST on loopback.',
+  }),
   shutdownDelayMs: duration({
     env: 'SHUTDOWN_DELAY',
     group,

@@ -95,6 +95,23 @@ const plaintextIsExplicit: Check = (s, { problem, variableName }) =>
         `127.0.0.1, because TLS is off: set ${variableName('grpcTlsCert')}, ${variableName('grpcTlsKey')} and ${variableName('grpcClientCacert')}, or ${variableName('grpcOwnCa')}=true in a cluster, or ${variableName('grpcPlaintext')}=true in a trusted network`,
       );
 
+const keysPair: Check = (s, { problem, variableName }) =>
+  (s.adminKeysUrl === '') === (s.adminKeysToken === '')
+    ? undefined
+    : problem(
+        s.adminKeysUrl === '' ? 'adminKeysUrl' : 'adminKeysToken',
+        `a value: ${variableName('adminKeysUrl')} and ${variableName('adminKeysToken')} belong together`,
+      );
+
+/** A person's access token administers the auth server, too. */
+const keysNeedPrivacy: Check = (s, { problem, variableName }) =>
+  s.adminKeysUrl === '' || s.adminPlaintext || loopback.test(s.adminHost)
+    ? undefined
+    : problem(
+        'adminHost',
+        `127.0.0.1, because ${variableName('adminKeysUrl')} is set and the port has no TLS: set ${variableName('adminPlaintext')}=true in a network that encrypts`,
+      );
+
 const tlsIsExclusive: Check = (s, { variableName }) => {
   const chosen = [
     ...(s.grpcTlsCert === '' ? [] : [variableName('grpcTlsCert')]),
@@ -181,6 +198,8 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       dataFolderNeedsFolder,
       dataFolderIsSeparate,
       plaintextIsExplicit,
+      keysPair,
+      keysNeedPrivacy,
       tlsIsExclusive,
       ownCaNeedsCluster,
       ownCaNeedsNames,

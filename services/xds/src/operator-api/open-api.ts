@@ -29,7 +29,8 @@ export function adminApiDocument(): object {
     },
     operations,
     schemas,
-    token: 'The token of XDS_ADMIN_TOKEN. Without one, clients on loopback need none.',
+    token:
+      'The token of XDS_ADMIN_TOKEN, or an API key or access token of the auth server with the admin scope `policies:read`. Without both, clients on loopback need none.',
     failed: 'The server failed to answer. Try again later.',
     examples: {
       acknowledged: 2,

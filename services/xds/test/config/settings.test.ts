@@ -123,6 +123,19 @@ t.test('without TLS, ADS is served on loopback only unless plaintext is set', as
   ]);
 });
 
+t.test('credentials of administrators need a network that encrypts', async (t) => {
+  const keys = { XDS_ADMIN_KEYS_URL: 'http://auth:8081', XDS_ADMIN_KEYS_TOKEN: 'tgk_verifier' };
+  const env = { XDS_FOLDER: '/m', ...keys };
+  t.match(getProblems(env), [
+    /XDS_ADMIN_HOST: 127\.0\.0\.1, because XDS_ADMIN_KEYS_URL is set.*XDS_ADMIN_PLAINTEXT/,
+  ]);
+  t.equal(parseEnv({ ...env, XDS_ADMIN_HOST: '127.0.0.1' }).adminKeysUrl, 'http://auth:8081');
+  t.equal(parseEnv({ ...env, XDS_ADMIN_PLAINTEXT: 'true' }).adminHost, '0.0.0.0');
+  t.match(getProblems({ ...env, XDS_ADMIN_PLAINTEXT: 'true', XDS_ADMIN_KEYS_TOKEN: '' }), [
+    /XDS_ADMIN_KEYS_TOKEN: .*belong together/,
+  ]);
+});
+
 t.test('admission webhook has the certificate of the ADS server, which it requires', async (t) => {
   const env = { XDS_SOURCE: 'kubernetes', XDS_ADMISSION_ENABLED: 'true' };
   t.match(getProblems(env), [/XDS_ADMISSION_ENABLED.*XDS_GRPC_OWN_CA=true or XDS_GRPC_TLS_CERT/]);

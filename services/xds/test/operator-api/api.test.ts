@@ -1,5 +1,9 @@
+import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { createXdsClient, unwrap } from '@tollgate/admin-clients/clients';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
@@ -276,6 +280,53 @@ t.test('a text that is no YAML, and values that kubectl reads differently, are r
   t.match(await call('/v1/validate', { body: { manifests: 'x'.repeat(3_000_000) } }), {
     ...{ status: 413, json: { code: 'body_too_large' } },
   });
+});
+
+/** The endpoint of the auth server, which is another service, with the replies of its contract. */
+async function startVerifier(t: Test, scopes: Readonly<Record<string, readonly string[]>>) {
+  const server = createServer(async (request, response) => {
+    const { credential } = JSON.parse(await text(request));
+    if (credential === 'tgk_broken') response.statusCode = 500;
+    const admin_scopes = scopes[credential];
+    const administrator = { kind: 'api_key', id: 'an id', name: 'dashboard', admin_scopes };
+    response.end(
+      JSON.stringify(
+        admin_scopes === undefined
+          ? { valid: false, code: 'invalid_api_key' }
+          : { valid: true, code: 'ok', administrator },
+      ),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo; // it listens on TCP
+  return `http://127.0.0.1:${port}`;
+}
+
+t.test('credentials of the auth server need the admin scope policies:read', async (t) => {
+  const url = await startVerifier(t, { tgk_reader: ['policies:read'], tgk_other: ['users:write'] });
+  const keys = { XDS_ADMIN_KEYS_URL: url, XDS_ADMIN_KEYS_TOKEN: 'tgk_verifier' };
+  const adminToken = 'a-token-of-the-operator';
+  const { call } = await startApi(t, {}, { ...keys, XDS_ADMIN_TOKEN: adminToken });
+  const open = await startApi(t, {}, keys);
+  const ask = async (token: string, by = call) => {
+    const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
+    const { status, json } = await by('/v1/status', { headers });
+    return [status, json.code];
+  };
+  t.strictSame(await ask('tgk_reader'), [200, undefined]);
+  t.strictSame(await ask(adminToken), [200, undefined]);
+  t.strictSame(await ask('tgk_other'), [403, 'right_missing']);
+  t.strictSame(await ask('tgk_wrong'), [401, 'caller_not_authenticated']);
+  t.strictSame(await ask(''), [401, 'caller_not_authenticated']);
+  t.strictSame(await ask('tgk_broken'), [503, 'keys_unavailable']);
+  t.strictSame(await ask('', open.call), [401, 'caller_not_authenticated'], 'on loopback, too');
+  t.strictSame(await ask('tgk_reader', open.call), [200, undefined]);
+  const page = await fetch(`http://127.0.0.1:${open.app.ports.admin}/`, {
+    headers: { authorization: 'Bearer tgk_wrong' },
+  });
+  t.equal(page.status, 200, 'pages are for clients on loopback as before');
 });
 
 t.test('invalid requests are refused with the reason', async (t) => {
