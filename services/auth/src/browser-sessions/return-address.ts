@@ -8,6 +8,8 @@ export interface ReturnAddress {
   readonly url: string;
   /** Digest of the secret of the browser that asked for it. */
   readonly binding: string;
+  /** The level that the URL requires, if the session of the browser had a lower one. */
+  readonly assurance?: 'aal2' | undefined;
 }
 
 interface OpenedAddress extends ReturnAddress {
@@ -22,10 +24,12 @@ type SealSettings = Pick<Settings, 'jwtSecret'>;
 
 /** A text that has the address, and that only this server can have written. */
 export function sealReturnAddress(
-  { url, binding }: ReturnAddress,
+  { url, binding, assurance }: ReturnAddress,
   { settings, nowMs }: { readonly settings: SealSettings; readonly nowMs: number },
 ): string {
-  const payload = Buffer.from(JSON.stringify([url, binding, nowMs + signInLifeMs])).toString('base64url');
+  const payload = Buffer.from(JSON.stringify([url, binding, nowMs + signInLifeMs, assurance])).toString(
+    'base64url',
+  );
   return `${payload}.${sign('return address', payload, settings)}`;
 }
 
@@ -38,10 +42,11 @@ export function openReturnAddress(
   if (others.length > 0 || !isEqualSecret(signature, sign('return address', payload, settings)))
     return undefined;
   // The signature says that it has this form.
-  const [url, binding, expiresAtMs] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [
+  const [url, binding, expiresAtMs, assurance] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [
     string,
     string,
     number,
+    'aal2' | null,
   ];
-  return { url, binding, isExpired: expiresAtMs <= nowMs };
+  return { url, binding, assurance: assurance ?? undefined, isExpired: expiresAtMs <= nowMs };
 }

@@ -71,8 +71,11 @@ export class Browsers {
     return mayBeCrossSite(request, settings) ? forbidden('cross_site_request') : this.#signOut(request);
   }
 
-  /** Sends a browser to the sign-in page. Undefined if it could not return. */
-  begin(request: AuthzRequest, hits: readonly RouteHit[]): AuthzDenied | undefined {
+  /**
+   * Sends a browser to the sign-in page, or for `assurance` to that of the second factor. Undefined
+   * if it could not return.
+   */
+  begin(request: AuthzRequest, hits: readonly RouteHit[], assurance?: 'aal2'): AuthzDenied | undefined {
     const { settings, random, nowMs } = this.#context;
     const origin = requestOrigin(request.host, settings);
     if (origin === undefined || !isNamed(request.host, hits)) {
@@ -81,7 +84,7 @@ export class Browsers {
       return undefined;
     }
     const secret = readSignInSecret(request.headers.cookie ?? '', settings) ?? createSignInSecret(random);
-    const address = { url: returnUrl(origin, request.path), binding: digestOf(secret) };
+    const address = { url: returnUrl(origin, request.path), binding: digestOf(secret), assurance };
     const sealed = sealReturnAddress(address, { settings, nowMs: nowMs() });
     const location = `${pageUrl(settings, 'return')}?return_to=${sealed}`;
     return redirectBrowser(location, setSignInCookie(secret, signInLifeMs, settings));

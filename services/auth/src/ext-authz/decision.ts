@@ -10,7 +10,6 @@ import {
   matchRequest,
   type RequestMatch,
 } from '@tollgate/policies/decide/match-request';
-import type { RouteHit } from '@tollgate/policies/match/route';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
 import { isNavigation } from './browser-request.ts';
@@ -155,10 +154,9 @@ export class Authorizer {
 
   #finish(caller: Caller, check: Check): AuthzDecision | Promise<AuthzDecision> {
     const { request, rules, browsers, match } = check;
-    const { matched, hits } = match;
+    const { matched } = match;
     const decided = decide(request, { matched, added: rules.addedAttributes }, caller);
-    const decision =
-      browsers === undefined ? decided : forBrowser(decided, caller, { browsers, request, hits });
+    const decision = browsers === undefined ? decided : forBrowser(decided, caller, { ...check, browsers });
     if (!decision.allowed) return usesDpop(request) ? forDpop(decision) : decision;
     if (matched.every(({ rule }) => rule.limits.length === 0)) return decision;
     return this.#limit(decision, matched, { request, timeLeftMs: timeLeftMs(check) });
@@ -192,23 +190,32 @@ function timeLeftMs({ startedMs, timeoutMs = Number.POSITIVE_INFINITY }: Check):
   return timeoutMs - (performance.now() - startedMs);
 }
 
-/** Sends a browser without a session to the sign-in page, and keeps cookies from upstreams. */
+/**
+ * Sends a browser without a session, or without a second factor, to the page that changes it, and
+ * keeps cookies from upstreams.
+ */
 function forBrowser(
   decision: AuthzDecision,
   caller: Caller,
-  {
-    browsers,
-    request,
-    hits,
-  }: {
-    readonly browsers: Pick<Browsers, 'begin'>;
-    readonly request: AuthzRequest;
-    readonly hits: readonly RouteHit[];
-  },
+  { browsers, request, match }: Check & { readonly browsers: Pick<Browsers, 'begin'> },
 ): AuthzDecision {
   if (decision.allowed) return { ...decision, headers: stripCookies(decision.headers, request.headers) };
-  if (caller.ok || caller.canSignIn !== true || !isNavigation(request)) return decision;
-  return browsers.begin(request, hits) ?? decision;
+  if (!isNavigation(request)) return decision;
+  const { matched, hits } = match;
+  if (!caller.ok) return (caller.canSignIn === true && browsers.begin(request, hits)) || decision;
+  const canStepUp =
+    decision.errorCode === 'insufficient_aal' && isByCookie(caller, request) && !matched.some(requiresMore);
+  return (canStepUp && browsers.begin(request, hits, 'aal2')) || decision;
+}
+
+/** Users without a token have a cookie. */
+function isByCookie({ identity }: Extract<Caller, { ok: true }>, { authorization }: AuthzRequest): boolean {
+  return identity.kind === 'user' && authorization.length === 0;
+}
+
+/** The pages verify a second factor, which is `aal2`. */
+function requiresMore({ rule: { access } }: MatchedPolicy): boolean {
+  return access.type === 'Authenticated' && access.assurance > 'aal2';
 }
 
 /** A denial that does not depend on the caller. */

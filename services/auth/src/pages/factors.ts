@@ -53,7 +53,10 @@ export const confirmFactorPage: PageDefinition = {
     const { owner } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
     visit.keep(await verifyCode(visit, owner));
-    return visit.redirect('security', { saved: 'factor' });
+    // An application may require the factor.
+    return visit.home === 'return'
+      ? visit.redirect('return')
+      : visit.redirect('security', { saved: 'factor' });
   },
 };
 

@@ -1,6 +1,7 @@
 import { html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import { issueReturn } from '../browser-sessions/issue.ts';
+import { openReturnAddress } from '../browser-sessions/return-address.ts';
 import type { PageDefinition, View } from './page.ts';
 import type { Visit } from './visit.ts';
 
@@ -14,6 +15,11 @@ export const returnPage: PageDefinition = {
 
 async function followReturn(visit: Visit): Promise<FastifyReply | undefined> {
   const { context, owner, destination, metadata } = visit;
+  const { settings } = context;
+  const { assurance } = openReturnAddress(destination.returnTo, { settings, nowMs: metadata.nowMs }) ?? {};
+  // A user who has a second factor has verified it on the way to this page.
+  if (assurance !== undefined && owner?.session.aal === 'aal1')
+    return visit.redirect('factor', { type: settings['mfaEnabled:totp:enroll'] ? 'totp' : 'phone' });
   const url = owner && (await issueReturn(context, { ...owner, returnTo: destination.returnTo }, metadata));
   if (url === undefined) return undefined;
   return visit.reply

@@ -1,6 +1,7 @@
 // Browsers sign in at an application that has no code for it, behind Envoy.
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { textProxyIsMissing } from '@tollgate/testkit/text-proxies';
+import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
@@ -28,6 +29,8 @@ spec:
   rules:
     - { matches: [{ path: { value: /public } }], access: { type: Public } }
     - { matches: [{ path: { value: /tokens } }], access: { credentials: [User] } }
+    - { matches: [{ path: { value: /secure } }], access: { browser: Redirect, assurance: AAL2 } }
+    - { matches: [{ path: { value: /key } }], access: { browser: Redirect, assurance: AAL3 } }
   limits:
     - { name: per-user, by: [User], requests: 500, per: Year }
 `;
@@ -254,6 +257,43 @@ t.test('a sign-out takes effect on another replica within 50 ms', async (t) => {
         return { id: user.userId, revoke: () => signOut(browser), isRevoked };
       }),
     );
+});
+
+t.test('a part that requires a second factor sends browsers to its page, and back', async (t) => {
+  const browser = new AppBrowser(gateway);
+  const { accessToken } = await signUp(server, { email: 'mia@example.com' });
+  const credentials = { identifier: 'mia@example.com', password: 'correct horse' };
+  await browser.pages.submit(`${apiUrl}/pages/sign-in`, credentials);
+  await browser.check(await browser.findCode(await browser.begin(`${app}/`)));
+  const { pages } = browser;
+  const location = ({ headers }: Response) => new URL(headers.get('location') ?? '', apiUrl);
+  const bearer = { ...navigation, authorization: `Bearer ${accessToken}` };
+  for (const [path, headers] of [
+    ['/secure', { accept: '*/*', 'sec-fetch-mode': 'cors' }],
+    ['/secure', bearer],
+    ['/key', navigation],
+  ] as const)
+    t.equal((await browser.check(`${app}${path}`, headers)).outcome, '401 insufficient_aal', path);
+
+  // This user has no second factor yet.
+  const setUp = location(await pages.open(await browser.begin(`${app}/secure?x=1`)));
+  t.equal(setUp.pathname, '/pages/factor');
+  const page = await (await pages.submit(setUp.href, {}, { target: 'factor' })).text();
+  const [, secret = ''] = /<code>([A-Z2-7 ]+)</.exec(page) ?? [];
+  const [, action = '', form = ''] =
+    /<form[^>]* action="([^"]*factor-code[^"]*)"[^>]*>(.*?)<\/form>/s.exec(page) ?? [];
+  const fields = new URLSearchParams();
+  for (const [, name = '', value = ''] of form.matchAll(/name="(\w+)"[^>]* value="([^"]*)"/g))
+    fields.set(name, value);
+  const key = Secret.fromBase32(secret.replaceAll(' ', ''));
+  fields.set('code', TOTP.generate({ secret: key, timestamp: server.clock.nowMs() }));
+  const set = location(await pages.open(new URL(action.replaceAll('&amp;', '&'), apiUrl).href, fields));
+  t.equal(set.pathname, '/pages/return');
+  const { outcome, headers } = await browser.check(await browser.findCode(set.href));
+  t.equal(outcome, '302 signed_in');
+  t.match(headers, { location: `${app}/secure?x=1` });
+  const allowed = await browser.check(`${app}/secure?x=1`);
+  t.match(allowed, { outcome: '200', set: { 'x-auth-aal': 'aal2' } });
 });
 
 t.test('an application signs out by a form, and asks with a link', async (t) => {
