@@ -9,6 +9,7 @@ import { keyCommands } from './commands/keys.ts';
 import { limitCommands } from './commands/limits.ts';
 import { policyCommands } from './commands/policy.ts';
 import { statusCommand } from './commands/status.ts';
+import { upCommand } from './commands/up.ts';
 import { userCommands } from './commands/users.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 
@@ -29,6 +30,7 @@ function createProgram(environment: Environment): Command {
     .version(packageJson.version)
     .addHelpText('after', help);
   for (const one of [
+    upCommand(environment),
     statusCommand(environment),
     policyCommands(environment),
     limitCommands(environment),

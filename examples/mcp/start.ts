@@ -1,9 +1,8 @@
 // Starts the MCP server behind Envoy on this machine, with the auth server, the rate limit service
 // and the xDS server that follows policy.yaml. Ctrl-C stops everything.
 import { generateKeyPairSync } from 'node:crypto';
-import { serviceKey } from '@tollgate/testkit/service-key';
-import type { PartContext } from '../../hack/demo/parts.ts';
-import { authUrl, startExample } from '../support/start.ts';
+import { serviceKey } from '@tollgate/kit/service-key';
+import { authUrl, type ExampleContext, startExample } from '../support/start.ts';
 
 /** The port of the web application. */
 const { PORT: appPort = '3000' } = process.env;
@@ -36,7 +35,7 @@ function makeKeys(secret: string): string {
 }
 
 /** Creates the client of examples/oidc-client, and returns the command that runs it. */
-async function createClient(context: PartContext): Promise<string> {
+async function createClient(context: ExampleContext): Promise<string> {
   const issuer = authUrl(context);
   const authorization = `Bearer ${serviceKey(context.jwtSecret)}`;
   const response = await fetch(`${issuer}/admin/oauth/clients`, {

@@ -5,9 +5,16 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startHttpServer } from '@tollgate/testkit/services';
+import { type Part, PartFailure, Platform } from '../../cli/src/up/platform.ts';
 import { choosePorts, type Ports, preferredPorts } from '../../hack/demo/options.ts';
-import { envoy, limiter, type Part, type PartContext, startAuth, xds } from '../../hack/demo/parts.ts';
-import { PartFailure, startPlatform, untilStopped } from '../../hack/demo/platform.ts';
+import { createParts, StartOutput } from '../../hack/demo/parts.ts';
+
+/** Options of a started example. */
+export interface ExampleContext {
+  readonly ports: Ports;
+  /** Signs every token. */
+  readonly jwtSecret: string;
+}
 
 interface Example {
   /** Has policy.yaml, and server.ts, which responds at `/health`. */
@@ -15,13 +22,13 @@ interface Example {
   /** Completes "starting …". */
   readonly application: string;
   /** Settings of the auth server, in addition to those of any server behind Envoy. */
-  readonly settings: (context: PartContext) => Readonly<Record<string, string>>;
+  readonly settings: (context: ExampleContext) => Readonly<Record<string, string>>;
   /** Returns the text that says what to open and to try. The policy is always named after it. */
-  readonly describe: (context: PartContext) => Promise<string> | string;
+  readonly describe: (context: ExampleContext) => Promise<string> | string;
 }
 
 /** The external URL of the auth server. */
-export function authUrl({ ports }: PartContext): string {
+export function authUrl({ ports }: ExampleContext): string {
   return `http://localhost:${ports.authHttp}`;
 }
 
@@ -32,20 +39,24 @@ export async function startExample(example: Example): Promise<void> {
   const folder = temporaryFolder();
   try {
     const ports = await choosePorts();
-    const policies = { path: join(folder.path, 'policies') };
-    await mkdir(policies.path);
-    const policyFile = join(policies.path, 'policy.yaml');
+    const policiesFolder = join(folder.path, 'policies');
+    await mkdir(policiesFolder);
+    const policyFile = join(policiesFolder, 'policy.yaml');
     await writeFile(policyFile, await readPolicy(example, ports));
-    const context = {
-      ...{ ports, policies, folder: folder.path, nodePath: process.execPath, signal: stop.signal },
-      jwtSecret: randomBytes(32).toString('base64url'),
+    const context = { ports, jwtSecret: randomBytes(32).toString('base64url') };
+    const options = {
+      ...{ ...context, policiesFolder, folder: folder.path },
+      limiterToken: randomBytes(32).toString('base64url'),
+      auth: { externalUrl: authUrl(context), settings: authSettings(example, context) },
     };
-    const parts = [xds, limiter, authPart(example), applicationPart(example), envoy];
-    const platform = await startPlatform(parts, context, write);
+    const output = new StartOutput(write);
+    const parts = await createParts(options, applicationPart(example, ports.shop));
+    const platform = await Platform.start(parts, stop.signal, output);
     try {
       write(`\n${await example.describe(context)}\n`);
       write(`Change who may call it, and how often: ${policyFile}\n\n`);
-      await untilStopped(platform, stop.signal, write);
+      output.showLog();
+      await platform.untilStopped(stop.signal);
     } finally {
       await platform.stop();
     }
@@ -68,33 +79,24 @@ async function readPolicy({ folder }: Example, { envoy: port }: Ports): Promise<
   return policy.replaceAll(`:${preferredPorts.envoy}/`, `:${port}/`);
 }
 
-const hint = 'Its last lines are above.';
-
-function authPart({ settings }: Example): Part {
+function authSettings({ settings }: Example, context: ExampleContext): Record<string, string> {
   return {
-    ...{ name: 'the auth server', hint },
-    async start(context) {
-      const server = await startAuth(context, {
-        LOG_LEVEL: 'warn',
-        SVC_API_EXTERNAL_URL: authUrl(context),
-        SVC_PAGES_ENABLED: 'true',
-        // For a machine without mail: an account needs no confirmation.
-        SVC_MAILER_AUTOCONFIRM: 'true',
-        ...settings(context),
-      });
-      return { ...server, detail: authUrl(context) };
-    },
+    LOG_LEVEL: 'warn',
+    SVC_PAGES_ENABLED: 'true',
+    // For a machine without mail: an account needs no confirmation.
+    SVC_MAILER_AUTOCONFIRM: 'true',
+    ...settings(context),
   };
 }
 
-function applicationPart({ folder, application: name }: Example): Part {
+function applicationPart({ folder, application: name }: Example, port: number): Part {
   return {
-    ...{ name, hint },
-    async start({ ports: { shop: port }, nodePath, signal }) {
+    ...{ name, label: 'app', hint: 'Its last lines are above.' },
+    async start(options) {
       const url = `http://127.0.0.1:${port}`;
-      const command = [nodePath, join(folder, 'server.ts')];
-      const options = { signal, settings: { PORT: String(port) }, readyUrl: `${url}/health` };
-      const server = await startHttpServer(command, options);
+      const command = [process.execPath, join(folder, 'server.ts')];
+      const settings = { PORT: String(port) };
+      const server = await startHttpServer(command, { ...options, settings, readyUrl: `${url}/health` });
       return { ...server, detail: `${url}, which only Envoy calls` };
     },
   };

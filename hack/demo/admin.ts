@@ -1,5 +1,5 @@
 import { AuthClient } from '@supabase/auth-js';
-import { serviceKey } from '@tollgate/testkit/service-key';
+import { serviceKey } from '@tollgate/kit/service-key';
 import { timedFetch } from './story.ts';
 
 /** Where the auth server is, and the secret that it verifies tokens with. */

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '@tollgate/testkit/folders';
+import { PartFailure, Platform } from '../../cli/src/up/platform.ts';
 import { createAdmin } from './admin.ts';
 import { choosePorts, describeMoved, type Ports, waitForWindowMs } from './options.ts';
 import { createTable, type Paint, type Table, tryIt } from './output.ts';
-import { PartFailure, type Platform, parts, startPlatform, untilStopped } from './platform.ts';
+import { createParts, StartOutput, shopPart } from './parts.ts';
 import { PolicyFolder } from './policies.ts';
 import { type Step, scenario } from './scenario.ts';
 import { createPerson, createStory, perform, performAfter, type Story } from './story.ts';
@@ -19,7 +20,6 @@ export interface DemoProcess {
   readonly signal: AbortSignal;
   /** Milliseconds since the Unix epoch. */
   readonly nowMs: () => number;
-  readonly nodePath: string;
 }
 
 /**
@@ -30,9 +30,10 @@ export interface DemoProcess {
  * expected or none was seen.
  */
 export async function runDemo({ once }: { readonly once: boolean }, demo: DemoProcess): Promise<number> {
-  const { write, paint, signal, nodePath } = demo;
+  const { write, paint, signal } = demo;
   const folder = temporaryFolder();
   let platform: Platform | undefined;
+  const output = new StartOutput(write);
   try {
     const ports = await choosePorts();
     const moved = describeMoved(ports);
@@ -40,8 +41,16 @@ export async function runDemo({ once }: { readonly once: boolean }, demo: DemoPr
     const policies = new PolicyFolder(join(folder.path, 'policies'));
     await policies.write();
     const jwtSecret = randomBytes(32).toString('base64url');
-    const context = { ports, folder: folder.path, nodePath, policies, jwtSecret, signal };
-    platform = await startPlatform(parts, context, write);
+    const gateway = `http://127.0.0.1:${ports.envoy}`;
+    const options = {
+      ports,
+      folder: folder.path,
+      policiesFolder: policies.path,
+      jwtSecret,
+      limiterToken: randomBytes(32).toString('base64url'),
+      auth: { externalUrl: `${gateway}/auth`, settings: authSettings(gateway) },
+    };
+    platform = await Platform.start(await createParts(options, shopPart(options)), signal, output);
 
     const story = makeStory(ports, { jwtSecret, policies, signal });
     const allAsExpected = await showScenario(story, demo);
@@ -52,7 +61,9 @@ export async function runDemo({ once }: { readonly once: boolean }, demo: DemoPr
     // are written.
     await policies.write();
     write(tryIt({ ports, policies, jwtSecret, person: story.bob }));
-    await untilStopped(platform, signal, write);
+    // The user sees the effect of edits, and errors in them.
+    output.showLog();
+    await platform.untilStopped(signal);
     return 0;
   } catch (error) {
     if (signal.aborted) return once ? 1 : 0;
@@ -67,6 +78,14 @@ export async function runDemo({ once }: { readonly once: boolean }, demo: DemoPr
     folder.remove();
     if (signal.aborted) write('stopped\n');
   }
+}
+
+function authSettings(gateway: string): Record<string, string> {
+  return {
+    SVC_SITE_URL: `${gateway}/catalogue`,
+    SVC_API_KEYS_ENABLED: 'true',
+    SVC_ORGANIZATIONS_ENABLED: 'true',
+  };
 }
 
 function makeStory(

@@ -29,6 +29,5 @@ const exitCode = await runDemo(parsed, {
   paint: (style, text) => styleText(style, text, { stream: process.stdout }),
   signal: stop.signal,
   nowMs: Date.now,
-  nodePath: process.execPath,
 });
 process.exit(exitCode);

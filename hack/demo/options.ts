@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { parseArgs } from 'node:util';
-import { freePort, isFree } from '@tollgate/testkit/tcp';
+import { isFree } from '@tollgate/kit/server-process';
+import { freePort } from '@tollgate/testkit/tcp';
+import { defaultPorts, type Ports as PlatformPorts } from '../../cli/src/up/ports.ts';
 
 export type DemoArguments =
   | { readonly ok: true; readonly help: boolean; readonly once: boolean }
@@ -34,43 +36,19 @@ export function parseArguments(args: readonly string[]): DemoArguments {
   }
 }
 
-const portNames = [
-  'envoy',
-  'envoyAdmin',
-  'limiterHttp',
-  'limiterGrpc',
-  'limiterDebug',
-  'xdsGrpc',
-  'xdsAdmin',
-  'authHttp',
-  'authGrpc',
-  'shop',
-] as const;
-
-type PortName = (typeof portNames)[number];
+/** Where everything listens, on the loopback address. */
+export type Ports = PlatformPorts & { readonly shop: number };
 
 /** Preferred ports. envoy.yaml has the same numbers. */
-export const preferredPorts: Ports = {
-  envoy: 10_000,
-  envoyAdmin: 9901,
-  limiterHttp: 8080,
-  limiterGrpc: 8081,
-  limiterDebug: 6070,
-  xdsGrpc: 18_000,
-  xdsAdmin: 8090,
-  authHttp: 9002,
-  authGrpc: 9001,
-  shop: 9000,
-};
+export const preferredPorts: Ports = { ...defaultPorts, shop: 9000 };
+
+const portNames = Object.keys(preferredPorts) as (keyof Ports)[]; // of exactly these keys
 
 /**
  * Held by a demo as long as its process runs, since its parts need a while until they hold the
  * ports of their own.
  */
 const claimPort = 10_999;
-
-/** Where everything listens, on the loopback address. */
-export type Ports = Readonly<Record<PortName, number>>;
 
 /**
  * Takes each preferred port that is free, and any free one instead of the others. While another
@@ -79,7 +57,7 @@ export type Ports = Readonly<Record<PortName, number>>;
 export async function choosePorts(preferred: Ports = preferredPorts, claim = claimPort): Promise<Ports> {
   const holder = await listen(claim);
   holder?.unref();
-  const ports: Record<PortName, number> = { ...preferred };
+  const ports: Record<keyof Ports, number> = { ...preferred };
   for (const name of portNames) {
     if (holder === undefined || !(await isFree(ports[name]))) ports[name] = await freePort();
   }

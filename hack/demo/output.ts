@@ -1,4 +1,4 @@
-import { serviceKey } from '@tollgate/testkit/service-key';
+import { serviceKey } from '@tollgate/kit/service-key';
 import type { Ports } from './options.ts';
 import type { PolicyFolder } from './policies.ts';
 import type { Row, Step } from './scenario.ts';

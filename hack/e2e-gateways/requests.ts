@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { serviceKey } from '@tollgate/testkit/service-key';
+import { serviceKey } from '@tollgate/kit/service-key';
 import { type AuthServer, authServerSecret } from '@tollgate/testkit/services';
 
 export interface Get {

@@ -1,6 +1,6 @@
+import { serviceKey } from '@tollgate/kit/service-key';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
-import { serviceKey } from '@tollgate/testkit/service-key';
 import { authServerSecret, startRateLimitService } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';

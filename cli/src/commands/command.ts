@@ -22,12 +22,16 @@ export interface CommonOptions extends LocalOptions {
   readonly context?: string;
 }
 
-/** A command that needs no service, with examples below its help. */
-export function localCommand(name: string, summary: string, examples: readonly string[]): Command {
+/** A command with examples below its help. */
+export function bareCommand(name: string, summary: string, examples: readonly string[]): Command {
   return new Command(name)
     .description(summary)
-    .option('--json', 'Print the result as JSON.')
     .addHelpText('after', `\nExamples:\n${examples.map((line) => `  $ ${line}\n`).join('')}`);
+}
+
+/** A command that needs no service. */
+export function localCommand(name: string, summary: string, examples: readonly string[]): Command {
+  return bareCommand(name, summary, examples).option('--json', 'Print the result as JSON.');
 }
 
 /** A command that asks services. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { Client, credentials } from '@grpc/grpc-js';
+import { isFree } from '@tollgate/kit/server-process';
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus,
@@ -11,7 +12,6 @@ import {
 } from '@tollgate/proto/grpc/health/v1/health';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
-import { isFree } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 import { type ContainerMount, containerCommand, containerEnvironment } from './container.ts';
 import {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { serviceKey } from '@tollgate/testkit/service-key';
+import { serviceKey } from '@tollgate/kit/service-key';
 import { authServerSecret } from '@tollgate/testkit/services';
 import { answerTimeoutMs, lostAfterMs, type Outcome, type Writer } from './ledger.ts';
 import { sendJson, type TextAnswer } from './requests.ts';

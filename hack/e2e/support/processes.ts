@@ -1,8 +1,8 @@
+import { serviceKey } from '@tollgate/kit/service-key';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import { type Redis, startRedis } from '@tollgate/testkit/redis';
-import { serviceKey } from '@tollgate/testkit/service-key';
 import {
   type AuthServer,
   authServerSecret,

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { watchdogArguments } from '@tollgate/kit/watchdog';
 import { findBinaries } from './binaries.ts';
 import { initializeCluster, type ServerAccount, serverAccount } from './initialize-cluster.ts';
 import { clearLeftOverServer } from './left-over-server.ts';
-import { watchdogArguments } from './watchdog.ts';
 
 /** Options of a PostgreSQL server. */
 export type EmbeddedPostgresOptions = {

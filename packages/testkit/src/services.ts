@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
-import { programEnvironment, type ServerProcess, startServerProcess } from './processes.ts';
+import { type ServerProcess, startHttpServer } from '@tollgate/kit/server-process';
 import { freePort, withFreePort } from './tcp.ts';
+
+export { fetchText, startHttpServer } from '@tollgate/kit/server-process';
 
 const services = resolve(import.meta.dirname, '../../../services');
 const loopback = '127.0.0.1';
-const requestTimeoutMs = 30_000;
 
 /** Environment variables of a service: nothing of this process's environment configures it. */
 export type ServiceSettings = Readonly<Record<string, string>>;
@@ -28,36 +29,10 @@ interface ServiceOptions {
  *
  * @throws Error with its output when it does not start.
  */
-export function startService(
-  name: 'auth' | 'ratelimit' | 'xds',
-  options: ServiceOptions,
-): Promise<ServerProcess> {
+function startService(name: 'auth' | 'ratelimit' | 'xds', options: ServiceOptions): Promise<ServerProcess> {
   const { nodePath = process.execPath, nodeFlags = [] } = options;
   const program = resolve(services, name, 'src/main.ts');
   return startHttpServer([nodePath, ...nodeFlags, program], options);
-}
-
-/** Starts any program that has a URL for its readiness. */
-export function startHttpServer(
-  [command = '', ...args]: readonly string[],
-  { settings, readyUrl, signal }: Pick<ServiceOptions, 'settings' | 'readyUrl' | 'signal'>,
-): Promise<ServerProcess> {
-  return startServerProcess({
-    command,
-    args,
-    env: programEnvironment(settings),
-    ready: async () => {
-      if (signal?.aborted !== true) await fetchText(readyUrl);
-    },
-  });
-}
-
-/** The body of a page. @throws Error when the status is not 2xx. */
-export async function fetchText(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(requestTimeoutMs) });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
-  return text;
 }
 
 /** A service that can be started again on the same ports; all properties follow the process. */
@@ -73,6 +48,9 @@ async function startRestartable(start: () => Promise<ServerProcess>): Promise<Se
       return server.pid;
     },
     logs: () => server.logs(),
+    get ended() {
+      return server.ended;
+    },
     isRunning: () => server.isRunning(),
     stop: () => server.stop(),
     kill: () => server.kill(),

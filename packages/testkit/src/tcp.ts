@@ -1,6 +1,6 @@
-import { once } from 'node:events';
-import { createConnection, createServer, type NetConnectOpts } from 'node:net';
+import { createConnection, type NetConnectOpts } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { isFree } from '@tollgate/kit/server-process';
 
 /** Time for a local server to respond. */
 const responseTimeoutMs = 30_000;
@@ -58,20 +58,6 @@ export async function freePort(): Promise<number> {
     if (await isFree(port)) return port;
   }
   throw new Error(`no port from ${range.first} on is free`);
-}
-
-/** Whether no process listens on a port. */
-export async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  server.listen(port, '0.0.0.0');
-  try {
-    await once(server, 'listening');
-  } catch {
-    return false;
-  }
-  server.close();
-  await once(server, 'close');
-  return true;
 }
 
 /**

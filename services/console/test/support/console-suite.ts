@@ -1,8 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
+import { serviceKey } from '@tollgate/kit/service-key';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Chromium, type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
 import { startPostgres } from '@tollgate/testkit/postgres';
-import { serviceKey } from '@tollgate/testkit/service-key';
 import { type AuthServer, authServerSecret, startAuthServer } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';

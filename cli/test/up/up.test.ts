@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { isFree } from '@tollgate/kit/server-process';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { findBinary } from '@tollgate/testkit/processes';
+import { freePort } from '@tollgate/testkit/tcp';
+import t, { type Test } from 'tap';
+import { defaultPorts } from '../../src/up/ports.ts';
+import { cli } from '../helpers/tollgate.ts';
+
+const timeoutMs = 150_000;
+
+/** An application that responds with a text, and its port. */
+async function startApplication(t: Test, text: string): Promise<number> {
+  const server: Server = createServer((_, response) => response.end(text)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+t.test('everything runs behind a real Envoy, follows the file, and stops', async (t) => {
+  const upstream = await startApplication(t, 'one');
+  const other = await startApplication(t, 'two');
+  const entries: [string, number][] = [];
+  for (const name of Object.keys(defaultPorts)) entries.push([name, await freePort()]);
+  const { envoy: listen, ...ports } = Object.fromEntries(entries);
+  const stop = new AbortController();
+  let output = '';
+  const tollgate = cli(t, { PATH: process.env.PATH ?? '' }, '', {
+    signal: stop.signal,
+    onOutput(text) {
+      output += text;
+    },
+  });
+  const file = join(t.testdirName, 'shop.yaml');
+  const write = (port: number, requests: number | string) =>
+    writeFileSync(
+      file,
+      `listen: ${listen}
+upstream: http://127.0.0.1:${port}
+routes:
+  - { path: /public, access: Public, limits: [] }
+  - { path: /admin, access: { roles: [admin] } }
+limits:
+  - { name: per-user, by: [User], requests: ${requests}, per: Day }
+ports: ${JSON.stringify(ports)}
+`,
+    );
+  write(upstream, 2);
+  const taken = createServer().listen(ports.xdsGrpc, '127.0.0.1');
+  await once(taken, 'listening');
+  t.match(await tollgate('up', file), {
+    exitCode: 1,
+    errors: `port ${ports.xdsGrpc} is in use: stop what listens there, or set ports.xdsGrpc in ${file}\n`,
+  });
+  taken.close();
+  t.match(await tollgate('up', file, '--envoy', file), { exitCode: 2, errors: /--envoy .* is no program/ });
+
+  const running = tollgate('up', file, '--envoy', findBinary('envoy'));
+  const shows = (pattern: RegExp) =>
+    awaitUntil(() => pattern.exec(output), { what: String(pattern), timeoutMs });
+  await Promise.race([shows(/Ctrl-C stops everything/), running]);
+  const gateway = `http://127.0.0.1:${listen}`;
+  t.match(output, new RegExp(`^your application +${gateway}/ `, 'm'));
+  t.notOk(output.includes('\u{1b}'), 'colours are for terminals');
+
+  const signedUp = await fetch(`${gateway}/auth/signup`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: 'me@example.com', password: 'correct horse battery' }),
+  });
+  const { access_token: token } = (await signedUp.json()) as { readonly access_token: string }; // as documented
+  const get = async (path: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${gateway}${path}`, { headers });
+    return `${response.status} ${response.status === 200 ? await response.text() : ''}`;
+  };
+  const authorization = `Bearer ${token}`;
+  t.equal(await get('/public'), '200 one');
+  t.equal(await get('/'), '401 ');
+  t.equal(await get('/admin', { authorization }), '403 ');
+  t.equal(await get('/', { authorization }), '200 one');
+  t.equal(await get('/', { authorization }), '200 one');
+  t.equal(await get('/', { authorization }), '429 ');
+
+  await t.test('other commands find the services', async (t) => {
+    const [, path = ''] = /\. (\S+\/env) && tollgate top/.exec(output) ?? [];
+    const variables = readFileSync(path, 'utf8').matchAll(/^export (\w+)=(.*)$/gm);
+    const context = Object.fromEntries([...variables].map(([, name, value]) => [name, value]));
+    const other = cli(t, context);
+    t.match(await other('status'), { exitCode: 0 });
+    t.match(await other('limits', 'refusals'), {
+      exitCode: 0,
+      output: /per-user,.* 2 per day {2}OVER_LIMIT/,
+    });
+  });
+
+  await t.test('a change is in force without a restart, an invalid one changes nothing', async (t) => {
+    write(other, 'many');
+    await shows(/^up +\| .*shop.yaml:7: limits\[0\].requests: .*\n.*the last valid version stays in force$/m);
+    t.equal(await get('/public'), '200 one');
+    // Refused requests count, too.
+    write(other, 10_000);
+    const answer = async (path: string, expected: string) =>
+      awaitUntil(async () => (await get(path, { authorization })) === expected, {
+        what: expected,
+        timeoutMs,
+      });
+    await answer('/public', '200 two');
+    await answer('/', '200 two');
+    t.match(output, /^up +\| loaded .*shop.yaml again$/m);
+  });
+
+  stop.abort();
+  t.match(await running, { exitCode: 0, output: /^up +\| stopped\n$/m });
+  for (const [name, port] of entries) t.ok(await isFree(port), `the port of ${name} is free`);
+});
