@@ -5,6 +5,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { auditCommands } from './commands/audit.ts';
 import type { Environment } from './commands/command.ts';
 import { contextCommands } from './commands/context.ts';
+import { explainCommand } from './commands/explain.ts';
 import { keyCommands } from './commands/keys.ts';
 import { limitCommands } from './commands/limits.ts';
 import { policyCommands } from './commands/policy.ts';
@@ -32,6 +33,7 @@ function createProgram(environment: Environment): Command {
   for (const one of [
     upCommand(environment),
     statusCommand(environment),
+    explainCommand(environment),
     policyCommands(environment),
     limitCommands(environment),
     userCommands(environment),

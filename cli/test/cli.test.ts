@@ -9,6 +9,12 @@ import {
 } from '../../services/ratelimit/test/support/counter-api.ts';
 import { cli } from './helpers/tollgate.ts';
 
+const routesFile = `routes:
+  - { path: /public/**, access: public }
+  - { path: /reports/**, roles: [auditor] }
+  - { path: /closed, access: deny }
+`;
+
 const rules = 'domain: shop\ndescriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 2 } }]';
 
 t.test('limits are shown, changed for a time, and reset', async (t) => {
@@ -23,6 +29,10 @@ t.test('limits are shown, changed for a time, and reset', async (t) => {
     exitCode: 0,
     output: /^DESCRIPTOR.*\nuser=ann +user +2 per hour +3 +0 +\d+ s +-\n$/,
     errors: /would be refused now/,
+  });
+  t.match(await tollgate('explain', 'shop', 'user=ann', 'user=bob'), {
+    exitCode: 0,
+    output: /^DESCRIPTOR.*\nuser=ann +user +2 per hour +3 +0 .*\nuser=bob +user +2 per hour +0 +2 /,
   });
   t.match(await tollgate('limits', 'refusals'), {
     output: /shop +user=ann +user +2 per hour +OVER_LIMIT\n$/,
@@ -52,7 +62,40 @@ t.test('limits are shown, changed for a time, and reset', async (t) => {
 });
 
 t.test('with an auth server', async (t) => {
-  const server = await startAuthServer(t, { API_KEYS_ENABLED: 'true' });
+  const routes = join(t.testdir({ 'routes.yaml': routesFile }), 'routes.yaml');
+  const server = await startAuthServer(t, { API_KEYS_ENABLED: 'true', EXT_AUTHZ_ROUTES_FILE: routes });
+
+  t.test('explained requests have the answer of the server, and files the same one', async (t) => {
+    const { userId } = await signUp(server, { email: 'explained@example.com' });
+    const tollgate = cli(t, { TOLLGATE_AUTH_URL: server.url, TOLLGATE_KEY: adminToken() });
+    const as = ['--as', `user:${userId}`];
+    for (const [url, status, ...caller] of [
+      ['https://a.test/public/1', '200,'],
+      ['https://a.test/orders', '401 no_authorization'],
+      ['https://a.test/orders', '200,', ...as],
+      ['https://a.test/reports/1', '403 role_not_allowed', ...as],
+      ['https://a.test/closed', '403 route_denied', ...as],
+      ['https://a.test/a%2fb', '400 path_not_canonical', ...as],
+    ] as const) {
+      const answer = new RegExp(`^Answer +${status}`, 'm');
+      t.match(await tollgate('explain', 'GET', url, ...caller), { exitCode: 0, output: answer });
+      const local = await tollgate('explain', 'GET', url, ...caller, '--policies', routes);
+      t.match(local, { exitCode: 0, output: answer });
+    }
+    const line =
+      '[2026-11-28T10:00:00.310Z] "GET /orders HTTP/2" 401 UAEX 0 0 2 - "10.0.35.28" "curl" "cc21" "a.test" "-"';
+    t.match(await tollgate('explain', line, ...as), {
+      output:
+        /^Request +GET https:\/\/a\.test\/orders\nCaller +user_id [\s\S]*^Policy +routes file, rule default/m,
+      errors: /response in the log: 401, UAEX: denied by external authorization\. The caller, /,
+    });
+    const json = await tollgate('explain', 'GET', 'https://a.test/orders', ...as, '--json');
+    t.match(JSON.parse(json.output), { caller: { user_id: userId }, decision: { status: 200 } });
+    t.match(await tollgate('explain', 'GET', 'https://a.test/', ...as, '--attributes', 'plan=pro'), {
+      exitCode: 2,
+      errors: /the server knows plan of the caller/,
+    });
+  });
 
   t.test('the status names services that do not answer', async (t) => {
     const { url } = server;

@@ -8,6 +8,7 @@ import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
 import { type CommonOptions, command, type Environment, group, toSource } from './command.ts';
 import { refusalsCommand, topCommand } from './limit-activity.ts';
+import { showCounters } from './peek.ts';
 
 interface DomainOptions extends CommonOptions {
   readonly domain: string;
@@ -44,29 +45,13 @@ function toRequest(domain: string, texts: readonly string[]) {
 }
 
 function peekCommand(environment: Environment): Command {
-  const { terminal } = environment;
   const made = command('peek', 'Show limits and counters of descriptors. Counts nothing.', [
     'tollgate limits peek --domain shop user=ann',
   ]).argument('<descriptors...>', descriptors);
   return withDomain(made).action(async (texts: readonly string[], options: DomainOptions) => {
     const client = await connect(environment, options);
-    const peek = await unwrap(client.POST('/v1/counters/peek', { body: toRequest(options.domain, texts) }));
-    if (options.json) return printJson(terminal, peek);
-    printTable(terminal, peek.descriptors, {
-      columns: {
-        DESCRIPTOR: ({ entries }) => formatEntries(entries),
-        RULE: ({ counter, outcome }) => counter?.rule ?? outcome,
-        LIMIT: ({ counter }) =>
-          counter &&
-          `${counter.requestsPerUnit} ${counter.algorithm === 'concurrency' ? 'at once' : `per ${counter.unit}`}`,
-        USED: ({ counter }) => counter?.count,
-        REMAINING: ({ counter }) => counter?.remaining,
-        RESET: ({ counter }) => counter && `${counter.resetSeconds} s`,
-        OVERRIDE: ({ counter }) => counter?.override && `until ${counter.override.until}`,
-      },
-      empty: 'The request has no descriptors.',
-    });
-    if (peek.wouldBeRefused) terminal.warn('A request with these descriptors would be refused now.');
+    const { domain, json } = options;
+    await showCounters(environment, client, { ...toRequest(domain, texts), ...(json && { json }) });
   });
 }
 

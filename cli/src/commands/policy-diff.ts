@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson, style, type Terminal } from '../output/terminal.ts';
-import { formatFinding } from '../policies/finding.ts';
-import { type LoadedPolicies, loadPolicies } from '../policies/load.ts';
+import { type LoadedPolicies, loadPolicies, requireValid } from '../policies/load.ts';
 import { readSources } from '../policies/sources.ts';
 import { type Change, compareStatements } from '../policy-diff/compare.ts';
 import { describeFiles } from '../policy-diff/describe-files.ts';
@@ -34,14 +33,6 @@ export function diffCommand({ terminal, readInput }: Environment): Command {
           exitCodes.unhealthy,
         );
     });
-}
-
-/** @throws CommandFailure with the problems */
-function requireValid(loaded: LoadedPolicies): LoadedPolicies {
-  const problems = loaded.findings.filter(({ severity }) => severity === 'problem');
-  if (problems.length > 0)
-    throw new CommandFailure(problems.map(formatFinding).join('\n'), exitCodes.unhealthy);
-  return loaded;
 }
 
 const signs = { added: '+', removed: '-', changed: '~' } as const;

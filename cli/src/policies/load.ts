@@ -7,9 +7,10 @@ import { readPolicy } from '@tollgate/policies/read/read-policy';
 import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import { readResource } from '@tollgate/rules/read-resource';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
+import { CommandFailure, exitCodes } from '../failure.ts';
 import { compileLimits, type LabelledRules } from './compile-limits.ts';
 import { type Kind, type PolicyDocument, readDocuments } from './documents.ts';
-import { compareFindings, type Finding, toFinding } from './finding.ts';
+import { compareFindings, type Finding, formatFinding, toFinding } from './finding.ts';
 import type { Source } from './sources.ts';
 
 /** An AccessPolicy that compiles. */
@@ -35,6 +36,14 @@ export interface LoadedPolicies {
   readonly tests: readonly PolicyDocument[];
   readonly counts: ReadonlyMap<Kind, number>;
   readonly findings: readonly Finding[];
+}
+
+/** @throws CommandFailure with everything that keeps the services from accepting the files */
+export function requireValid(loaded: LoadedPolicies): LoadedPolicies {
+  const problems = loaded.findings.filter(({ severity }) => severity === 'problem');
+  if (problems.length > 0)
+    throw new CommandFailure(problems.map(formatFinding).join('\n'), exitCodes.unhealthy);
+  return loaded;
 }
 
 /** Compiles all files together, or finds what is wrong with them. */

@@ -14,7 +14,8 @@ const count = (description: string, minimum = 0) =>
 
 const units = ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Year'] as const;
 
-const caller = Type.Object(
+/** Who sends a request. */
+export const callerSchema = Type.Object(
   {
     user: Type.Optional(text('Id of the user, or of the owner of the API key.')),
     apiKey: Type.Optional(text('Id of the API key.')),
@@ -118,7 +119,7 @@ export const testFile = Type.Object(
       ...{ minItems: 1, maxItems: 64 },
       description: 'Policies, limits and the routes file that are tested together.',
     }),
-    callers: Type.Optional(Type.Record(Type.String(), caller, { description: 'Callers by name.' })),
+    callers: Type.Optional(Type.Record(Type.String(), callerSchema, { description: 'Callers by name.' })),
     tests: Type.Array(
       Type.Object(
         {
@@ -141,7 +142,7 @@ export const testFile = Type.Object(
 );
 
 type TestFile = Static<typeof testFile>;
-export type CallerSpec = Static<typeof caller>;
+export type CallerSpec = Static<typeof callerSchema>;
 export type Expectation = Static<typeof expectation>;
 export type TestSpec = TestFile['tests'][number];
 export type StepSpec = NonNullable<TestSpec['steps']>[number];
