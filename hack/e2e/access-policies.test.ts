@@ -11,6 +11,7 @@ import { connectAds } from '../../services/xds/test/support/ads-client.ts';
 import { definitionsAreMissing, gatewayDefinitions } from '../charts/support/gateway-crds.ts';
 import { startEdge } from './support/edge.ts';
 import { callGrpc } from './support/grpc-call.ts';
+import { policyPath } from './support/policies.ts';
 import { startAuth, startAuthDatabase, startRedisLimiter, startReplica } from './support/processes.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -74,9 +75,8 @@ function ask(url: string, host: string, token?: string): Promise<number | undefi
 
 /** Conditions of a policy and of its first Gateway: `Ready=True/Programmed`. */
 async function listConditions(kube: KubeApiserver, name: string): Promise<readonly string[]> {
-  const { stdout } = await kube.kubectl(['get', 'ap', '-n', 'shop', name, '-o=json']);
   // Parsed boundary: the CRD has validated the object.
-  const { status } = JSON.parse(stdout) as { status?: PolicyStatus };
+  const { status } = (await kube.get(policyPath(name))) as { status?: PolicyStatus };
   const [ancestor] = status?.ancestors ?? [];
   return [...(status?.conditions ?? []), ...(ancestor?.conditions ?? [])].map(
     ({ type, status: value, reason }) => `${type}=${value}/${reason}`,

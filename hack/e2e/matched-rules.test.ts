@@ -12,7 +12,7 @@ kubeSuite(t, 'rules that never match are named in the status', async (t, kube) =
   await kube.apply(await readFile(crdFile, 'utf8'));
   const settings = { XDS_UNMATCHED_AFTER: '2s' };
   const leader = await startReplica(t, kube, 'replica-1', settings);
-  await awaitUntil(async () => (await kube.kubectl(['get', 'lease', 'tollgate-xds'])).code === 0, {
+  await awaitUntil(() => kube.get('/apis/coordination.k8s.io/v1/namespaces/default/leases/tollgate-xds'), {
     what: 'the Lease',
   });
   const other = await startReplica(t, kube, 'replica-2', settings);

@@ -10,7 +10,7 @@ import { freePort } from '@tollgate/testkit/tcp';
 import { startTcpProxy, type TcpProxy } from '@tollgate/testkit/tcp-proxy';
 import t, { type Test } from 'tap';
 import { type SeededRandom, seededRandom } from '../../services/xds/test/support/seeded-random.ts';
-import { manifest } from './support/limits.ts';
+import { limitsPath, manifest } from './support/limits.ts';
 import { type LimiterProcess, startLimiter, startReplica } from './support/processes.ts';
 import { type AdjustableClock, makeAdjustableClock } from './support/stepped-clock.ts';
 
@@ -348,9 +348,8 @@ function countKinds(trace: readonly string[]): string {
 /** Every object has the status of its newest version. */
 async function awaitStatuses(kube: KubeApiserver): Promise<void> {
   const isCurrent = async (): Promise<boolean> => {
-    const { stdout } = await kube.kubectl(['get', 'rlc', '-o', 'json']);
     // Parsed boundary: the shape is that of the CRD.
-    const { items } = JSON.parse(stdout) as {
+    const { items } = (await kube.get(limitsPath('default'))) as {
       items: { metadata: { generation: number }; status?: { observedGeneration?: number } }[];
     };
     return items.every(({ metadata, status }) => status?.observedGeneration === metadata.generation);

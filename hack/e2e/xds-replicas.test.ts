@@ -13,7 +13,7 @@ const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml')
 kubeSuite(t, 'two replicas of the xDS server, with a limiter each', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));
   const leader = await startReplica(t, kube, 'replica-1');
-  await awaitUntil(async () => (await kube.kubectl(['get', 'lease', 'tollgate-xds'])).code === 0, {
+  await awaitUntil(() => kube.get('/apis/coordination.k8s.io/v1/namespaces/default/leases/tollgate-xds'), {
     what: 'the Lease',
   });
   const other = await startReplica(t, kube, 'replica-2');

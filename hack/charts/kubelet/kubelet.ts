@@ -3,7 +3,7 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import type { Test } from 'tap';
 import type { ManifestObject } from '../support/manifests.ts';
 import { containerEnvironment } from './container.ts';
-import { kubectl, listed, type NamespaceOptions, readPodNamespace } from './node.ts';
+import { kubectl, listObjects, type NamespaceOptions, readPodNamespace } from './node.ts';
 import { type PreparedPod, runPod, type StartedPod, startPod } from './pod.ts';
 
 /** Starts a substitute for a third-party image, with the variables of its container. */
@@ -86,9 +86,9 @@ class Kubelet {
   }
 
   async #sync(): Promise<void> {
-    const args = ['get', 'pods', this.#namespaceFlag, '-o', 'json'];
+    const path = `/api/v1/namespaces/${this.#options.namespace}/pods`;
     // Parsed boundary: Pods of the API server.
-    const pods = listed(await kubectl(this.#kube, args)) as readonly Pod[];
+    const pods = (await listObjects(this.#kube, path)) as readonly Pod[];
     for (const pod of pods.filter(({ spec }) => spec.nodeName === nodeName)) {
       const { name, deletionTimestamp } = pod.metadata;
       const isDeleted = deletionTimestamp !== undefined;

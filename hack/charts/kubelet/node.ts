@@ -27,14 +27,14 @@ export async function readPodNamespace(
   kube: KubeApiserver,
   { namespace, findImage, hosts = {} }: NamespaceOptions,
 ): Promise<PodNamespace> {
-  const get = async (...args: string[]) => listed(await kubectl(kube, ['get', ...args, '-o', 'json']));
-  const here = `--namespace=${namespace}`;
-  const deployments = await get('deployments', here);
-  const services = await get('services', '--all-namespaces');
+  const core = `/api/v1/namespaces/${namespace}`;
+  const deployments = await listObjects(kube, `/apis/apps/v1/namespaces/${namespace}/deployments`);
+  const services = await listObjects(kube, '/api/v1/services');
   const node: PodNode = {
     findImage,
     hosts: { ...serviceHosts(services, namespace), ...hosts },
     environment: apiServerVariables(kube),
+    compileCache: process.env.NODE_COMPILE_CACHE,
   };
   return {
     deployments,
@@ -42,13 +42,14 @@ export async function readPodNamespace(
       const spec = getPodSpec(pod);
       const { serviceAccountName = 'default', automountServiceAccountToken = true } = spec;
       const token = automountServiceAccountToken
-        ? await kubectl(kube, ['create', 'token', serviceAccountName, here])
+        ? await kubectl(kube, ['create', 'token', serviceAccountName, `--namespace=${namespace}`])
         : '';
       const { name } = pod.metadata;
       let objects: readonly ManifestObject[] = [];
       await awaitUntil(
         async () => {
-          objects = await get('secrets,configmaps', here);
+          const lists = ['secrets', 'configmaps'].map((kind) => listObjects(kube, `${core}/${kind}`));
+          objects = (await Promise.all(lists)).flat();
           return hasKeys(spec, objects);
         },
         { what: `the keys of Secrets that ${name} mounts`, timeoutMs: secretTimeoutMs },
@@ -82,10 +83,15 @@ export async function kubectl(kube: KubeApiserver, args: readonly string[], inpu
   return stdout;
 }
 
-export function listed(text: string): readonly ManifestObject[] {
-  // Parsed boundary: a list, as kubectl writes it.
-  const { items } = JSON.parse(text) as { readonly items: readonly unknown[] };
-  return items.map(readObject);
+/** The objects of a path. In a list of the API server they have no kind of their own. */
+export async function listObjects(kube: KubeApiserver, path: string): Promise<readonly ManifestObject[]> {
+  // Parsed boundary: a list of the API server.
+  const { apiVersion, kind, items } = (await kube.get(path)) as {
+    readonly apiVersion: string;
+    readonly kind: string;
+    readonly items: readonly object[];
+  };
+  return items.map((item) => readObject({ apiVersion, kind: kind.replace(/List$/, ''), ...item }));
 }
 
 /** The names of all Services, with and without what the search path of a namespace adds. */

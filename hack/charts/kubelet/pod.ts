@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
@@ -97,6 +97,8 @@ export interface PodNode {
   readonly hosts: Readonly<Record<string, string>>;
   /** Variables that a kubelet gives every container: where the API server is. */
   readonly environment: Readonly<Record<string, string>>;
+  /** A folder of this machine in which Pods keep compiled code, which later ones load. */
+  readonly compileCache?: string | undefined;
 }
 
 export interface PreparedPod {
@@ -206,6 +208,9 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
   const launch = (container: ContainerSpec) => {
     const image = node.findImage(container.image);
     if (image === undefined) throw new Error(`there is no image ${container.image}`);
+    const user = spec.securityContext?.runAsUser ?? image.user;
+    const compileCache =
+      node.compileCache === undefined ? undefined : mountCompileCache(node.compileCache, user);
     const mounted = [
       ...(container.volumeMounts ?? []),
       ...(withToken ? [{ name: volume.name, mountPath, readOnly: true }] : []),
@@ -218,15 +223,17 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
       ...Object.entries(image.files).map(([target, source]) => ({ source, target, readOnly: true })),
       { source: hostsFile, target: '/etc/hosts', readOnly: true },
       { source: lookupFile, target: '/etc/nsswitch.conf', readOnly: true },
+      ...(compileCache === undefined ? [] : [compileCache]),
     ];
     return containerCommand({
       root,
       rootFolder: image.rootFolder,
       mounts: [...given, ...mounted],
       workingFolder: image.workingFolder,
-      user: spec.securityContext?.runAsUser ?? image.user,
+      user,
       environment: {
         ...image.environment,
+        ...(compileCache && { NODE_COMPILE_CACHE: compileCache.target }),
         HOSTNAME: getField(surroundings, 'metadata.name'),
         ...node.environment,
         ...containerEnvironment(container, surroundings),
@@ -238,4 +245,12 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
     });
   };
   return { launch, remove: folder.remove };
+}
+
+/** Each user has a folder of its own, because it runs what it finds there. */
+function mountCompileCache(parent: string, user: number): ContainerMount {
+  const source = join(parent, `pods-${user}`);
+  mkdirSync(source, { recursive: true });
+  if (process.getuid?.() === 0) chownSync(source, user, user);
+  return { source, target: '/node-compile-cache', readOnly: false };
 }

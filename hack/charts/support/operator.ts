@@ -4,7 +4,7 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import { startRedis } from '@tollgate/testkit/redis';
 import type { Test } from 'tap';
-import { readObject } from './manifests.ts';
+import { listObjects } from '../kubelet/node.ts';
 import { forwardPort, someAddress } from './stores.ts';
 
 /** Kinds of others that our charts have objects of: group, version, plural. */
@@ -51,17 +51,8 @@ export async function issueCertificates(
   certificates: Certificates,
   namespace: string,
 ): Promise<void> {
-  const { stdout } = await kube.kubectl([
-    'get',
-    'certificates.cert-manager.io',
-    '-n',
-    namespace,
-    '-o',
-    'json',
-  ]);
-  // Parsed boundary: a list, as kubectl writes it.
-  const { items } = JSON.parse(stdout) as { readonly items: readonly unknown[] };
-  const secrets = items.map(readObject).map(({ spec }) => {
+  const path = `/apis/cert-manager.io/v1/namespaces/${namespace}/certificates`;
+  const secrets = (await listObjects(kube, path)).map(({ spec }) => {
     // Parsed boundary: ours.
     const { secretName, dnsNames } = spec as { secretName: string; dnsNames: readonly string[] };
     const subjectAltNames = dnsNames.map((name) => `DNS:${name}`);

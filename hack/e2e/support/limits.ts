@@ -62,11 +62,14 @@ export interface ShownStatus {
   readonly matched: ShownCondition | undefined;
 }
 
+/** The path of a RateLimitConfig at the API server, or of all of a namespace. */
+export function limitsPath(namespace: string, name = ''): string {
+  return `/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/${namespace}/ratelimitconfigs/${name}`;
+}
+
 async function readStatus(kube: KubeApiserver, name: string, namespace = 'default'): Promise<ShownStatus> {
-  const { code, stdout, stderr } = await kube.kubectl(['get', 'rlc', name, '-n', namespace, '-o', 'json']);
-  if (code !== 0) throw new Error(stderr);
   // Parsed boundary: the shape is that of the CRD.
-  const { metadata, status = {} } = JSON.parse(stdout) as {
+  const { metadata, status = {} } = (await kube.get(limitsPath(namespace, name))) as {
     metadata: { generation: number };
     status?: Partial<ShownStatus> & { conditions?: (ShownCondition & { type: string })[] };
   };

@@ -25,6 +25,11 @@ export interface PolicyConditions {
   readonly ofGateway: readonly Condition[];
 }
 
+/** The path of a policy of the namespace `shop` at the API server. */
+export function policyPath(name: string): string {
+  return `/apis/policy.tollgate.dev/v1alpha1/namespaces/shop/accesspolicies/${name}`;
+}
+
 /** Waits until the status is for the latest version of a policy, and fits. */
 export function policyWhen(
   kube: KubeApiserver,
@@ -33,9 +38,8 @@ export function policyWhen(
 ): Promise<PolicyConditions> {
   return awaitUntil(
     async () => {
-      const { stdout } = await kube.kubectl(['get', 'ap', '-n', 'shop', name, '-o=json']);
       // Parsed boundary: the CRD has validated the object.
-      const { metadata, status } = JSON.parse(stdout) as ShownPolicy;
+      const { metadata, status } = (await kube.get(policyPath(name))) as ShownPolicy;
       const own = status?.conditions ?? [];
       const conditions = { own, ofGateway: status?.ancestors?.[0]?.conditions ?? [] };
       const isCurrent = status?.observedGeneration === metadata.generation;

@@ -9,7 +9,7 @@ export interface AwaitUntilOptions {
    * timeout.
    */
   timeoutMs?: number;
-  /** Default 10. */
+  /** Default 10. At least as long as the attempt, so that waiting takes half of a CPU. */
   everyMs?: number;
 }
 
@@ -25,6 +25,7 @@ export async function awaitUntil<T>(
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
+    const attemptMs = performance.now();
     let lastError: unknown;
     try {
       const answer = await attempt();
@@ -36,7 +37,7 @@ export async function awaitUntil<T>(
       const because = lastError instanceof Error ? `: ${lastError.message}` : '';
       throw new Error(`waited ${timeoutMs} ms in vain for ${what}${because}`, { cause: lastError });
     }
-    await delay(everyMs);
+    await delay(Math.max(everyMs, performance.now() - attemptMs));
   }
 }
 
