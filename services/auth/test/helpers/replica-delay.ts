@@ -22,7 +22,8 @@ const maxDelayMs = 50;
  * How fast the other replica hears of it depends on the machine, so two things are asserted that do
  * not: PostgreSQL had the notification before the answer, and nothing but its delivery delays the
  * effect. The latter is compared with a notification of the test and a check, which take a few
- * milliseconds on an idle machine: there the bound is the 50 ms that are promised.
+ * milliseconds on an idle machine: there the bound is the 50 ms that are promised. Each turn has
+ * its own comparison, because the load of a machine changes, and most turns must be prompt.
  */
 export async function assertPromptRevocation(
   t: Test,
@@ -34,7 +35,7 @@ export async function assertPromptRevocation(
   const heard: string[] = [];
   await sql.listen('tollgate_identity', (payload) => heard.push(payload));
   const hears = (payload: string) => awaitUntil(() => heard.includes(payload), { what: payload, everyMs: 1 });
-  const [roundTripsMs, delaysMs]: [number[], number[]] = [[], []];
+  const measured: { readonly delayMs: number; readonly roundTripMs: number }[] = [];
   for (let turn = 1; turn <= turns; turn += 1) {
     const { id, revoke, isRevoked } = await prepare();
     const [before, after] = [`test:before ${turn} ${id}`, `test:after ${turn} ${id}`];
@@ -43,23 +44,20 @@ export async function assertPromptRevocation(
     await sql.notify('tollgate_identity', before);
     await hears(before);
     t.equal(await isRevoked(), false);
-    roundTripsMs.push(performance.now() - startMs);
+    const roundTripMs = performance.now() - startMs;
 
     await revoke();
     const answeredMs = performance.now();
     const notified = sql.notify('tollgate_identity', after);
     await awaitUntil(isRevoked, { what: 'the revocation', everyMs: 1 });
-    delaysMs.push(performance.now() - answeredMs);
+    measured.push({ delayMs: performance.now() - answeredMs, roundTripMs });
     await notified;
     await hears(after);
     const between = heard.slice(heard.indexOf(before) + 1, heard.indexOf(after));
     t.ok(between.includes(`auth:${id}`), 'notified before the answer');
   }
-  const [roundTripMs, delayMs] = [median(roundTripsMs), median(delaysMs)];
-  t.comment(`revocation ${delayMs.toFixed(1)} ms, notification and check ${roundTripMs.toFixed(1)} ms`);
-  t.ok(delayMs <= Math.max(maxDelayMs, 5 * roundTripMs), `${delayMs} ms`);
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+  const prompt = measured.filter(
+    ({ delayMs, roundTripMs }) => delayMs <= Math.max(maxDelayMs, 5 * roundTripMs),
+  );
+  t.ok(prompt.length > turns / 2, JSON.stringify(measured));
 }
