@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
+import packageJson from '../package.json' with { type: 'json' };
 import type { LifecycleComponent } from './lifecycle.ts';
 import { type TlsValidity, tlsMetricNames } from './tls.ts';
 
@@ -32,10 +33,17 @@ const requestTimeoutMs = 10_000;
 const maxConnections = 64;
 
 /**
- * Adds the metrics of the process: event loop lag, heap, garbage collection, CPU, file descriptors.
+ * Adds the version, and the metrics of the process: event loop lag, heap, garbage collection, CPU,
+ * file descriptors.
  */
 export function addProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
+  const { version } = packageJson;
+  const help = 'Version of the process, as a label. The value is 1.';
+  new Gauge({ name: 'tollgate_build_info', help, labelNames: ['version'], registers: [registry] }).set(
+    { version },
+    1,
+  );
 }
 
 /**

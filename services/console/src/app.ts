@@ -7,6 +7,7 @@ import { Registry } from 'prom-client';
 import { type Settings, settingsSpec } from './config/settings.ts';
 import type { Context } from './context.ts';
 import { buildAdminServer, buildServer } from './http/server.ts';
+import { Live } from './live/live.ts';
 import { registerMetrics } from './metrics.ts';
 import { areas } from './pages/registry.ts';
 import { Outages } from './services/outages.ts';
@@ -36,6 +37,7 @@ export async function buildApp(
     metrics: registerMetrics(registry, { countSessions: () => sessions.size }),
     signIn: new SignInFlow(settings, nowMs),
     outages: new Outages(nowMs),
+    live: new Live(settings, nowMs),
     assets: await Assets.load(),
     menu: areas,
   };
@@ -57,6 +59,7 @@ export async function buildApp(
       },
       stop: ({ signal }: { readonly signal: AbortSignal }) => admin.stop(signal),
     },
+    { name: 'live samples', start: () => context.live.start(), stop: () => context.live.close() },
     {
       name: 'pages',
       start: async () => {

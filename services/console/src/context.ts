@@ -1,5 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from './config/settings.ts';
+import type { Live } from './live/live.ts';
 import type { ConsoleMetrics } from './metrics.ts';
 import type { Permission } from './scopes.ts';
 import type { Outages } from './services/outages.ts';
@@ -23,6 +24,8 @@ export interface Context {
   readonly sessions: Sessions;
   readonly signIn: SignInFlow;
   readonly outages: Outages;
+  /** Samples of the last hour. */
+  readonly live: Live;
   readonly assets: Assets;
   readonly menu: readonly MenuEntry[];
 }

@@ -12,6 +12,12 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.permissionDenied,
     message: 'Your account does not have the right to see or do this.',
   },
+  not_administrator: {
+    httpStatus: 403,
+    grpcStatus: grpcStatus.permissionDenied,
+    message:
+      'Your account is not that of an administrator. An administrator gives it a role of SVC_JWT_ADMIN_ROLES.',
+  },
   form_rejected: {
     httpStatus: 403,
     grpcStatus: grpcStatus.permissionDenied,

@@ -4,6 +4,7 @@
  */
 const scopes = {
   overview: undefined,
+  'overview/configuration': 'policies:read',
   users: 'users:read',
   'users/change': 'users:write',
   audit: 'audit:read',

@@ -136,13 +136,26 @@ export const settingsSpec = defineSettings({
     env: 'CONSOLE_LIMITER_URLS',
     group: services,
     default: [],
-    doc: 'URLs of the debug ports of rate limit services, such as `http://ratelimit:6070`. A DNS name stands for all its addresses, as that of a headless Service does.',
+    doc: 'URLs of the counter APIs of rate limit services (`ADMIN_PORT`), such as `http://ratelimit:6071`. A DNS name stands for all its addresses, as that of a headless Service does.',
+  }),
+  metricsUrls: list({
+    env: 'CONSOLE_METRICS_URLS',
+    group: services,
+    default: [],
+    doc: 'URLs of the metrics of all services, such as `http://auth:9100/metrics,http://ratelimit:9090/metrics,http://xds:8090/metrics`, for the overview. A DNS name stands for all its addresses. Empty: the overview has no traffic.',
   }),
   xdsUrl: text({
     env: 'CONSOLE_XDS_URL',
     group: services,
     default: '',
     doc: 'URL of the admin server of the xDS server, such as `http://xds:8090`. Empty: there is none.',
+  }),
+  xdsToken: text({
+    env: 'CONSOLE_XDS_TOKEN',
+    group: services,
+    default: '',
+    secret: true,
+    doc: '`XDS_ADMIN_TOKEN` of the xDS server, sent for persons with the scope of the page. Empty: the access token of the person is sent.',
   }),
   prometheusUrl: text({
     env: 'PROMETHEUS_URL',
@@ -172,12 +185,15 @@ const urlChecks: readonly Check[] = urlSettings.map(
       s[name] === '' || isHttpUrl(s[name]) ? undefined : problem(name, 'an http or https URL'),
 );
 
-const limiterUrlsAreUrls: Check = (s, { problem }) => {
-  const wrong = s.limiterUrls.find((url) => !isHttpUrl(url));
-  return wrong === undefined
-    ? undefined
-    : { ...problem('limiterUrls', 'http or https URLs, separated by commas'), value: wrong };
-};
+const listChecks: readonly Check[] = (['limiterUrls', 'metricsUrls'] as const).map(
+  (name): Check =>
+    (s, { problem }) => {
+      const wrong = s[name].find((url) => !isHttpUrl(url));
+      return wrong === undefined
+        ? undefined
+        : { ...problem(name, 'http or https URLs, separated by commas'), value: wrong };
+    },
+);
 
 const externalUrlIsAnOrigin: Check = (s, { problem }) =>
   !isHttpUrl(s.externalUrl) || isOrigin(s.externalUrl)
@@ -196,7 +212,7 @@ function isOrigin(text: string): boolean {
 /** Reports all problems at once. */
 export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
   const read = parseSettings(settingsSpec, env, {
-    checks: [...urlChecks, limiterUrlsAreUrls, externalUrlIsAnOrigin],
+    checks: [...urlChecks, ...listChecks, externalUrlIsAnOrigin],
   });
   if (!read.ok) return read;
   const { authIssuer, authUrl, externalUrl } = read.settings;

@@ -42,6 +42,7 @@ function describeProblem(error: unknown, nowMs: number): Problem & { readonly st
 const titles: Readonly<Record<string, string>> = {
   page_not_found: 'Page not found',
   missing_scope: 'No access',
+  not_administrator: 'Not an administrator',
   form_rejected: 'Form rejected',
   sign_in_failed: 'Sign-in failed',
   sign_in_unavailable: 'Auth server unavailable',

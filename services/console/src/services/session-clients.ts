@@ -2,6 +2,7 @@ import {
   type AuthClient,
   createAuthClient,
   createLimiterClient,
+  createXdsClient,
   type LimiterClient,
   RequestError,
   unwrap,
@@ -31,6 +32,8 @@ export class ServiceError extends Error {
   }
 }
 
+type XdsClient = ReturnType<typeof createXdsClient>;
+
 type Request<Client, T> = (client: Client) => Promise<{ data?: T; error?: unknown; response: Response }>;
 
 /** The result of one replica. */
@@ -42,7 +45,7 @@ export interface ReplicaResult<T> {
 }
 
 interface SessionClientsOptions {
-  readonly settings: Pick<Settings, 'authUrl' | 'limiterUrls' | 'requestTimeoutMs'>;
+  readonly settings: Pick<Settings, 'authUrl' | 'limiterUrls' | 'xdsUrl' | 'xdsToken' | 'requestTimeoutMs'>;
   readonly outages: Outages;
   /** The access token of the person. */
   readonly token: string;
@@ -64,6 +67,14 @@ export class SessionClients {
     const url = settings.authUrl;
     const client = createAuthClient({ url, token, timeoutMs: settings.requestTimeoutMs });
     return this.#ask('The auth server', url, () => request(client));
+  }
+
+  /** Sends a request to the xDS server. @throws ServiceError */
+  xds<T>(request: Request<XdsClient, T>): Promise<T> {
+    const { settings, token } = this.#options;
+    const { xdsUrl: url, requestTimeoutMs: timeoutMs } = settings;
+    const client = createXdsClient({ url, token: settings.xdsToken || token, timeoutMs });
+    return this.#ask('The xDS server', url, () => request(client));
   }
 
   /** Sends a request to every replica of the rate limit services. */

@@ -29,9 +29,12 @@ interface Source {
 /** Scripts of packages come first: our modules use them. */
 const sources: readonly Source[] = [
   { name: 'icon.svg', type: 'image/svg+xml', read: async () => icon },
+  fromPackage('uplot.css', 'style', { type: css, path: 'uplot/dist/uPlot.min.css' }),
   { name: 'console.css', place: 'style', type: css, read: async () => stylesheet },
   fromPackage('htmx.js', 'script', { type: javascript, path: 'htmx.org/dist/htmx.min.js' }),
+  fromPackage('uplot.js', 'script', { type: javascript, path: 'uplot/dist/uPlot.iife.min.js' }),
   fromBrowserFolder('live'),
+  fromBrowserFolder('chart'),
   fromBrowserFolder('keyboard'),
   fromBrowserFolder('copy'),
 ];

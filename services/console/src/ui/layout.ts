@@ -49,7 +49,7 @@ ${assets.modules.map((url) => html`<script src="${url}" type="module"></script>`
 <div class="shell">
 ${navigation.length > 0 && pageList(navigation, path)}
 <main id="main" tabindex="-1">
-<div class="title"><h1>${title}</h1></div>
+<div class="title"><h1>${title}</h1><p class="stale-mark" role="status">Not updated: the console does not answer. Values are old.</p></div>
 ${notice !== undefined && html`<div class="notice" role="status"><p>${notice}</p></div>`}
 ${content}
 </main>

@@ -22,13 +22,15 @@ export interface TableOptions<Row> {
   readonly url: URL;
   /** URL of the next page. */
   readonly nextCursor?: string | undefined;
+  /** Shown below the rows. */
+  readonly note?: Html;
   /** Identifies a row, so that updates move it. */
   readonly rowId?: (row: Row) => string;
 }
 
 /** A table with a sticky head. The first column is the heading of each row. */
 export function table<Row>(options: TableOptions<Row>): Html {
-  const { caption, columns, rows, empty, url, rowId } = options;
+  const { caption, columns, rows, empty, url, rowId, note } = options;
   const body =
     rows.length === 0
       ? empty
@@ -39,7 +41,7 @@ export function table<Row>(options: TableOptions<Row>): Html {
             html`<tr${rowId !== undefined && html` id="${rowId(row)}"`}>${columns.map((column, index) => cell(column, row, index))}</tr>`,
         )}</tbody>
 </table></div>`;
-  return html`<section class="card"><h2>${caption}</h2>${body}${pager(options)}</section>`;
+  return html`<section class="card"><h2>${caption}</h2>${body}${note !== undefined && html`<p class="dim">${note}</p>`}${pager(options)}</section>`;
 }
 
 function head<Row>({ title, sort, isNumber = false }: Column<Row>, url: URL): Html {

@@ -83,12 +83,18 @@ export class ConsoleSuite {
     return this.#chromium.newPage();
   }
 
-  /** Opens a page of the console, and signs the administrator in on the way. */
-  async signIn(path: string, email: string = this.admin.email): Promise<ChromiumPage> {
+  /**
+   * Opens a page of the console, and signs a person in on the way, by default the administrator.
+   * The browser ends at `destination`, by default the page.
+   */
+  async signIn(
+    path: string,
+    { email = this.admin.email, destination = path }: { email?: string; destination?: string } = {},
+  ): Promise<ChromiumPage> {
     const page = await this.newPage();
     await page.open(this.url + path);
     await submit(page, '/sign-in', { identifier: email, password });
-    await this.approve(page, path);
+    await this.approve(page, destination);
     return page;
   }
 

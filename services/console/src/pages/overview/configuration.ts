@@ -1,0 +1,41 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { problemOf } from '../../http/problems.ts';
+import type { Visit } from '../../http/visit.ts';
+import { emptyState } from '../../ui/messages.ts';
+import { table } from '../../ui/table.ts';
+import { badge, quantity, time } from '../../ui/text.ts';
+
+/** Clients of the xDS server with the configuration that each has. Problems come first. */
+export async function viewConfiguration(visit: Visit): Promise<Html> {
+  try {
+    const { clients, total } = await visit.services.xds((client) =>
+      client.GET('/v1/clients', { params: { query: { limit: 100 } } }),
+    );
+    return table({
+      caption: 'Configuration of the replicas',
+      rows: clients.toSorted((a, b) => rank[a.state] - rank[b.state]),
+      url: visit.url,
+      empty: emptyState('No limiter and no auth server is connected to the xDS server.'),
+      rowId: ({ kind, node, address }) => `client-${`${kind}-${node}-${address}`.replaceAll(/\W/g, '-')}`,
+      columns: [
+        { title: 'Replica', cell: ({ node, address }) => node || address },
+        { title: 'Service', cell: ({ kind }) => (kind === 'limiter' ? 'limiter' : 'auth server') },
+        { title: 'State', cell: ({ state }) => badge(state, tones[state]) },
+        { title: 'Version', cell: ({ version }) => version?.slice(0, 12) },
+        {
+          title: 'Lag',
+          isNumber: true,
+          cell: ({ lagSeconds }) => quantity(lagSeconds, 's'),
+        },
+        { title: 'Acknowledged', cell: (client) => time(client.acknowledgedAt, visit.nowMs) },
+        { title: 'Refused because', cell: ({ rejection }) => rejection?.message },
+      ],
+      ...(total > clients.length && { note: html`${clients.length} of ${total} are shown.` }),
+    });
+  } catch (error) {
+    return problemOf(error, visit.nowMs);
+  }
+}
+
+const rank = { refusing: 0, behind: 1, current: 2 } as const;
+const tones = { refusing: 'bad', behind: 'warn', current: 'ok' } as const;

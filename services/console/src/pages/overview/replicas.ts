@@ -1,0 +1,31 @@
+import type { Html } from '@tollgate/kit/html';
+import type { Visit } from '../../http/visit.ts';
+import type { Replica } from '../../live/live.ts';
+import { emptyState } from '../../ui/messages.ts';
+import { table } from '../../ui/table.ts';
+import { badge, time } from '../../ui/text.ts';
+
+/** All processes. Unreachable ones come first. */
+export function viewReplicas(replicas: readonly Replica[], { url, nowMs }: Visit): Html {
+  const order = ({ failure, kind, url }: Replica) => `${failure === undefined ? 1 : 0} ${kind} ${url}`;
+  return table({
+    caption: 'Replicas',
+    rows: replicas.toSorted((a, b) => order(a).localeCompare(order(b))),
+    url,
+    empty: emptyState('No replica has been found yet.'),
+    rowId: (replica) => `replica-${new URL(replica.url).host.replaceAll(/\W/g, '-')}`,
+    columns: [
+      { title: 'Address', cell: (replica) => new URL(replica.url).host },
+      { title: 'Service', cell: ({ kind }) => kind },
+      { title: 'State', cell: stateOf },
+      { title: 'Version', cell: ({ version }) => version },
+      { title: 'Started', cell: ({ startedMs }) => time(startedMs, nowMs) },
+      { title: 'Answered', cell: ({ answeredMs }) => time(answeredMs, nowMs) },
+    ],
+  });
+}
+
+function stateOf({ failure, signals }: Replica): Html {
+  if (failure !== undefined) return badge('does not answer', 'bad');
+  return signals.length === 0 ? badge('healthy', 'ok') : badge('has a problem', 'warn');
+}
