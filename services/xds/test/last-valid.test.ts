@@ -4,6 +4,7 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import { objectPath } from '../src/kube/client.ts';
 import { rateLimitConfigs } from '../src/kube/resources.ts';
+import { callAdminApi } from './support/admin-api.ts';
 import { connectAds } from './support/ads-client.ts';
 import { connectApi, createEditor, deployFile, prepareCluster } from './support/cluster.ts';
 import { configsIn } from './support/names-in.ts';
@@ -32,7 +33,8 @@ async function startReplica(t: Test, kube: KubeApiserver) {
     );
     return { version: response.versionInfo, limits };
   };
-  return { next, stop: () => app.lifecycle.stop('test') };
+  const ask = async (path: string) => (await callAdminApi(app.ports.admin, path)).json;
+  return { next, ask, stop: () => app.lifecycle.stop('test') };
 }
 
 kubeSuite(
@@ -74,6 +76,24 @@ kubeSuite(
       for (const replica of replicas) t.strictSame(await replica.next(), { version, limits: ['web 6'] });
       await untilStatus(/"observedGeneration":3,/);
       t.match(await status(), /generation 2 stays in force/);
+
+      const path = '/v1/objects/RateLimitConfig/shop/web';
+      const ask = (subPath = '') => replicas[0]?.ask(`${path}${subPath}`);
+      t.match(await ask(), {
+        ...{ source: 'kubernetes', generation: 3, inForce: 2, accepted: false },
+        findings: [{ severity: 'error', field: /^spec\.descriptors/ }],
+        versions: [
+          { generation: 3, accepted: false },
+          { generation: 2, accepted: true, inForce: true },
+        ],
+      });
+      const { manifest } = (await ask('/versions/2')) ?? {};
+      t.notMatch(manifest, /uid|resourceVersion|status/);
+      // The editor of the test owns the fields.
+      const apply = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
+      t.match(await kube.kubectl(apply, { input: String(manifest) }), { code: 0 });
+      const isApplied = async () => (await ask())?.inForce === 4;
+      await awaitUntil(isApplied, { what: 'the version that was applied again' });
       await Promise.all(replicas.map((replica) => replica.stop()));
     });
 

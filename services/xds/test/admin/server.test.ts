@@ -6,6 +6,7 @@ import { buildAdminServer } from '../../src/admin/server.ts';
 import { ClientRegistry } from '../../src/ads/clients.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { Condition } from '../../src/catalog/validation-result.ts';
+import type { ReplicaReport } from '../../src/status/client-report.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
 import { makeLimiter, makeRejection } from '../support/limiters.ts';
 import { badSpec, makeObject } from '../support/manifests.ts';
@@ -36,6 +37,11 @@ async function startAdmin(
   } = {},
 ) {
   const started = await startPipeline(t, options);
+  let others: readonly ReplicaReport[] = [];
+  const setOthers = (reports: readonly ReplicaReport[]) => {
+    others = reports;
+    started.setOthers(reports);
+  };
   const { pipeline, store: snapshots, limiters, registry } = started;
   const health = new Health();
   const served = health.component('snapshot', { healthy: false });
@@ -49,7 +55,7 @@ async function startAdmin(
     limiters,
     authServers: { snapshots: new SnapshotStore(() => 0), clients: authServers },
     policyStatuses: programmedOf && { ...noPolicyStatuses, programmedOf },
-    ...{ replica: 'xds-1', otherReplicas: () => [] },
+    ...{ replica: 'xds-1', otherReplicas: () => others },
     health,
     logger,
     nowMs: () => 65_000,
@@ -73,7 +79,7 @@ async function startAdmin(
       );
       outgoing.end();
     });
-  return { ...started, health, ask, askJson, askFromAfar, adminLines };
+  return { ...started, setOthers, health, ask, askJson, askFromAfar, adminLines };
 }
 
 t.test('page shows access policies with their problems and warnings', async (t) => {
@@ -275,12 +281,19 @@ t.test('/snapshot marks a rule without a limit as unlimited', async (t) => {
   });
 });
 
-t.test('page shows the number of limiters at other replicas', async (t) => {
-  const { ask, limiters, setOthers } = await startAdmin(t, { hasReplicas: true });
+t.test('page and admin API show the number of limiters at other replicas', async (t) => {
+  const { ask, askJson, limiters, setOthers } = await startAdmin(t, { hasReplicas: true });
   limiters.put(makeLimiter('1'));
   t.match((await ask('/')).text, '<dd>1 connected</dd>');
   setOthers([{ identity: 'b_1', replica: 'b', report: { groups: [{ count: 2 }, { count: 3 }] } }]);
   t.match((await ask('/')).text, '<dd>1 connected and 5 at other replicas</dd>');
+  t.match(await askJson('/v1/clients'), {
+    clients: { length: 1 },
+    replicas: [
+      { replica: 'xds-1', limiters: { connected: 1, current: 0, refusing: 0 } },
+      { replica: 'b', limiters: { connected: 5 }, authServers: { connected: 0 } },
+    ],
+  });
 });
 
 t.test('text of objects and limiters is escaped', async (t) => {
