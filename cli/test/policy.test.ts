@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
+import { startApp } from '../../services/xds/test/support/start-app.ts';
 import { cli } from './helpers/tollgate.ts';
 
 const policy = `apiVersion: policy.tollgate.dev/v1alpha1
@@ -134,6 +135,27 @@ t.test('policy diff says what is added, removed, stricter and looser', async (t)
   const stricter = cli(t, {}, config.replace('requestsPerUnit: 5', 'requestsPerUnit: 3'));
   t.match(await stricter('policy', 'diff', join(folder, 'config.yaml'), '-'), {
     output: 'domain shop\n  ~ limit shop.user, requests: 5 per minute → 3 per minute  stricter\n',
+  });
+});
+
+t.test('policy diff compares one file with the versions in force', async (t) => {
+  const folder = t.testdir({ live: { 'policy.yaml': policy }, 'new.yaml': policy.replace('60,', '90,') });
+  const app = await startApp(t, { XDS_FOLDER: join(folder, 'live') });
+  const env = { TOLLGATE_XDS_URL: `http://127.0.0.1:${app.ports.admin}` };
+  const tollgate = cli(t, env);
+  const diff = () => tollgate('policy', 'diff', join(folder, 'new.yaml'));
+  const expected = 'shop/orders\n  ~ limit per-user, requests: 60 per minute → 90 per minute  looser\n';
+  await awaitUntil(async () => (await diff()).output === expected, { what: 'the policy' });
+  await writeFile(join(folder, 'live', 'policy.yaml'), policy.replace('60, per: Minute', '70, per: Weekly'));
+  const refused = `http://127.0.0.1:${app.ports.admin}/v1/objects?accepted=false`;
+  const isRefused = async () => /"total": ?1/.test(await (await fetch(refused)).text());
+  await awaitUntil(isRefused, { what: 'the refused version' });
+  t.equal((await diff()).output, expected, 'the last valid version is in force');
+  const added = cli(t, env, policy.replace('name: orders', 'name: added').replace('api.', 'b.'));
+  t.match(await added('policy', 'diff', '-'), { output: /^shop\/added\n {2}\+ all: / });
+  t.match(await cli(t)('policy', 'diff', join(folder, 'new.yaml')), {
+    exitCode: 2,
+    errors: /the context has no xDS server: run tollgate context set --xds-url/,
   });
 });
 

@@ -10,6 +10,7 @@ interface SetOptions {
   readonly limiterUrl?: readonly string[];
   readonly keyStdin?: true;
   readonly limiterTokenStdin?: true;
+  readonly xdsUrl?: string;
 }
 
 /** `tollgate context`: the installations that commands can reach. */
@@ -35,13 +36,14 @@ function setCommand({ env, terminal, readInput }: Environment): Command {
       '--limiter-token-stdin',
       'Read a token of the counter API from standard input. Default: the API key.',
     )
+    .option('--xds-url <url>', 'Base URL of the admin API of the xDS server.')
     .action(async (name: string, options: SetOptions) => {
-      const { authUrl, limiterUrl = [], keyStdin, limiterTokenStdin } = options;
+      const { authUrl, limiterUrl = [], keyStdin, limiterTokenStdin, xdsUrl } = options;
       if (keyStdin === true && limiterTokenStdin === true)
         throw new CommandFailure(
           'standard input has one secret: use --key-stdin and --limiter-token-stdin one after the other',
         );
-      for (const url of [...(authUrl === undefined ? [] : [authUrl]), ...limiterUrl]) requireUrl(url);
+      for (const url of [authUrl, xdsUrl, ...limiterUrl]) if (url !== undefined) requireUrl(url);
       const isSecretGiven = keyStdin === true || limiterTokenStdin === true;
       const secret = isSecretGiven ? (await readInput()).trim() : '';
       if (isSecretGiven && !/^[\x21-\x7e]+$/.test(secret))
@@ -52,6 +54,7 @@ function setCommand({ env, terminal, readInput }: Environment): Command {
         ...(Object.hasOwn(file.contexts, name) && file.contexts[name]),
         ...(authUrl !== undefined && { authUrl }),
         ...(limiterUrl.length > 0 && { limiterUrls: limiterUrl }),
+        ...(xdsUrl !== undefined && { xdsUrl }),
         ...(keyStdin === true && { key: secret }),
         ...(limiterTokenStdin === true && { limiterToken: secret }),
       };

@@ -1,38 +1,67 @@
 import type { Command } from 'commander';
+import { connectXds } from '../connection/connect.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson, style, type Terminal } from '../output/terminal.ts';
-import { type LoadedPolicies, loadPolicies, requireValid } from '../policies/load.ts';
-import { readSources } from '../policies/sources.ts';
+import { loadPolicies, requireValid } from '../policies/load.ts';
+import { readSources, type Source } from '../policies/sources.ts';
 import { type Change, compareStatements } from '../policy-diff/compare.ts';
 import { describeFiles } from '../policy-diff/describe-files.ts';
-import { type Environment, type LocalOptions, localCommand } from './command.ts';
+import { readLive } from '../policy-diff/live.ts';
+import type { Statement } from '../policy-diff/statement.ts';
+import { type CommonOptions, command, type Environment, toSource } from './command.ts';
 
-interface DiffOptions extends LocalOptions {
+interface DiffOptions extends CommonOptions {
   readonly failOnLooser?: true;
 }
 
 /** `tollgate policy diff`: what a change means to callers. */
-export function diffCommand({ terminal, readInput }: Environment): Command {
-  return localCommand('diff', 'Compare policies by what they mean: who may call, and how much.', [
+export function diffCommand(environment: Environment): Command {
+  const { terminal } = environment;
+  return command('diff', 'Compare policies by what they mean: who may call, and how much.', [
     'tollgate policy diff old.yaml new.yaml',
+    'tollgate policy diff new.yaml --context shop',
     'git show main:policy.yaml | tollgate policy diff - policy.yaml --fail-on-looser',
   ])
-    .argument('<old>', 'A file, a folder, or - for standard input.')
-    .argument('<new>', 'A file, a folder, or - for standard input.')
+    .argument(
+      '<old>',
+      'A file, a folder, or - for standard input. Alone, it is compared with what is in force.',
+    )
+    .argument('[new]', 'A file, a folder, or - for standard input.')
     .option('--fail-on-looser', 'Exit with 3 when more callers or more requests may pass.')
-    .action(async (old: string, next: string, { json, failOnLooser }: DiffOptions) => {
-      const read = async (path: string): Promise<LoadedPolicies> =>
-        requireValid(loadPolicies(await readSources([path], readInput)));
-      const changes = compareStatements(describeFiles(await read(old)), describeFiles(await read(next)));
+    .action(async (old: string, next: string | undefined, options: DiffOptions) => {
+      const { json, failOnLooser } = options;
+      const [before, after] = await readBoth(environment, { old, next, options });
+      const changes = compareStatements(describe(before), describe(after));
       if (json) printJson(terminal, changes);
       else printChanges(terminal, changes);
       const looser = changes.filter(({ effect }) => effect === 'looser').length;
-      if (failOnLooser && looser > 0)
-        throw new CommandFailure(
-          `${looser} ${looser === 1 ? 'change lets' : 'changes let'} more pass`,
-          exitCodes.unhealthy,
-        );
+      if (!failOnLooser || looser === 0) return;
+      const message = `${looser} ${looser === 1 ? 'change lets' : 'changes let'} more pass`;
+      throw new CommandFailure(message, exitCodes.unhealthy);
     });
+}
+
+interface Compared {
+  readonly old: string;
+  readonly next: string | undefined;
+  readonly options: DiffOptions;
+}
+
+/** The files of both sides; one alone is compared with the objects in force. */
+async function readBoth(
+  environment: Environment,
+  { old, next, options }: Compared,
+): Promise<readonly [readonly Source[], readonly Source[]]> {
+  const files = await readSources([old], environment.readInput);
+  if (next !== undefined) return [files, await readSources([next], environment.readInput)];
+  const client = await connectXds(toSource(environment, options));
+  requireValid(loadPolicies(files));
+  return [await readLive(client, files), files];
+}
+
+/** @throws CommandFailure with the problems of the files */
+function describe(files: readonly Source[]): readonly Statement[] {
+  return describeFiles(requireValid(loadPolicies(files)));
 }
 
 const signs = { added: '+', removed: '-', changed: '~' } as const;

@@ -2,7 +2,9 @@ import {
   type AuthClient,
   createAuthClient,
   createLimiterClient,
+  createXdsClient,
   type LimiterClient,
+  type XdsClient,
 } from '@tollgate/admin-clients/clients';
 import { CommandFailure } from '../failure.ts';
 import { type Context, contextFilePath, readContexts } from './contexts.ts';
@@ -31,12 +33,15 @@ export async function readContext({ env, contextName }: Source): Promise<Context
   if (context === undefined)
     throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
   const { TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER_URLS, TOLLGATE_LIMITER_TOKEN } = env;
+  const { TOLLGATE_XDS_URL, TOLLGATE_XDS_TOKEN } = env;
   return {
     ...context,
     ...(TOLLGATE_AUTH_URL && { authUrl: TOLLGATE_AUTH_URL }),
     ...(TOLLGATE_KEY && { key: TOLLGATE_KEY }),
     ...(TOLLGATE_LIMITER_URLS && { limiterUrls: TOLLGATE_LIMITER_URLS.split(',') }),
     ...(TOLLGATE_LIMITER_TOKEN && { limiterToken: TOLLGATE_LIMITER_TOKEN }),
+    ...(TOLLGATE_XDS_URL && { xdsUrl: TOLLGATE_XDS_URL }),
+    ...(TOLLGATE_XDS_TOKEN && { xdsToken: TOLLGATE_XDS_TOKEN }),
   };
 }
 
@@ -75,4 +80,14 @@ export function limitersOf(
 ): readonly Limiter[] {
   const token = limiterToken ?? key;
   return limiterUrls.map((url) => ({ url, client: createLimiterClient({ url, token, timeoutMs }) }));
+}
+
+/** @throws CommandFailure without the URL of the server. */
+export async function connectXds(source: Source): Promise<XdsClient> {
+  const { xdsUrl: url, xdsToken, key = '' } = await readContext(source);
+  if (url === undefined)
+    throw new CommandFailure(
+      'the context has no xDS server: run tollgate context set --xds-url http://127.0.0.1:8090, or set TOLLGATE_XDS_URL',
+    );
+  return createXdsClient({ url, token: xdsToken ?? key, timeoutMs: defaultTimeoutMs });
 }

@@ -13,6 +13,10 @@ export interface Context {
   readonly limiterUrls?: readonly string[];
   /** A token of the counter API. Default: `key`, which a limiter with ADMIN_KEYS_URL accepts. */
   readonly limiterToken?: string;
+  /** Base URL of the admin API of the xDS server. */
+  readonly xdsUrl?: string;
+  /** Its XDS_ADMIN_TOKEN. Default: the API key. */
+  readonly xdsToken?: string;
 }
 
 /** The file with all contexts. */

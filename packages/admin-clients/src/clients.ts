@@ -19,7 +19,7 @@ export type AuthClient = Client<AuthPaths>;
 export type LimiterClient = Client<LimiterPaths>;
 
 /** The admin API of the xDS server. @see docs/openapi-xds.json */
-type XdsClient = Client<XdsPaths>;
+export type XdsClient = Client<XdsPaths>;
 
 /** Errors have `code` and `message`, as those of the counter API. */
 const errorFormat = { 'x-svc-api-version': '2024-01-01' };

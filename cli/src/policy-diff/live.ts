@@ -1,0 +1,51 @@
+import { RequestError, unwrap, type XdsClient } from '@tollgate/admin-clients/clients';
+import { policyKind } from '@tollgate/policies/definition/resource-shape';
+import { isMapping } from '@tollgate/rules/resource-fields';
+import { resourceKind } from '@tollgate/rules/resource-shape';
+import { readDocuments } from '../policies/documents.ts';
+import type { Source } from '../policies/sources.ts';
+
+interface Reference {
+  readonly kind: typeof policyKind | typeof resourceKind;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The versions in force of all objects in the files; there is none for a new object. */
+export async function readLive(client: XdsClient, files: readonly Source[]): Promise<readonly Source[]> {
+  const sources: Source[] = [];
+  for (const reference of files.flatMap(listObjects)) {
+    const text = await readInForce(client, reference);
+    const path = `${reference.kind} ${reference.namespace}/${reference.name} in force`;
+    if (text !== undefined) sources.push({ path, text, isNamed: true });
+  }
+  return sources;
+}
+
+const objectKinds = { policy: policyKind, config: resourceKind } as const;
+
+function listObjects(file: Source): readonly Reference[] {
+  return readDocuments(file).documents.flatMap(({ kind, value }): readonly Reference[] => {
+    if ((kind !== 'policy' && kind !== 'config') || !isMapping(value) || !isMapping(value.metadata))
+      return [];
+    const { name, namespace = 'default' } = value.metadata;
+    const { [kind]: objectKind } = objectKinds;
+    return [{ kind: objectKind, namespace: String(namespace), name: String(name) }];
+  });
+}
+
+/** The manifest of the generation in force. Undefined if there is none. */
+async function readInForce(client: XdsClient, path: Reference): Promise<string | undefined> {
+  const detail = await unwrap(
+    client.GET('/v1/objects/{kind}/{namespace}/{name}', { params: { path } }),
+  ).catch((error: unknown) => {
+    if (error instanceof RequestError && error.status === 404) return undefined;
+    throw error;
+  });
+  const { inForce: generation } = detail ?? {};
+  if (detail === undefined || generation === undefined) return undefined;
+  if (generation === detail.generation) return detail.manifest;
+  const url = '/v1/objects/{kind}/{namespace}/{name}/versions/{generation}';
+  const version = await unwrap(client.GET(url, { params: { path: { ...path, generation } } }));
+  return version.manifest;
+}
