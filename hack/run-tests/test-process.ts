@@ -53,6 +53,8 @@ function testEnvironment(job: number): NodeJS.ProcessEnv {
     ...(takesFiles(memory) && { TMPDIR: memory }),
     // Hundreds of processes load the same packages, which are compiled once.
     NODE_COMPILE_CACHE: join(root, '.tap/compiled'),
+    // Programs in Go collect garbage less often: kube-apiserver, etcd, helm, kubectl, buildah.
+    GOGC: '400',
     TAP_TIMEOUT: String(fileTimeoutMs / 1000),
     ...process.env,
     // Each job takes ports of its own (`freePort`).

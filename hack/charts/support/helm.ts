@@ -35,7 +35,7 @@ export function runHelm(args: readonly string[], options: HelmOptions = {}): Pro
       [...args],
       {
         // No repositories, plug-ins or clusters of the person who runs the tests.
-        env: { HOME: home, KUBECONFIG: kubeconfigFile ?? '' },
+        env: { HOME: home, KUBECONFIG: kubeconfigFile ?? '', GOGC: process.env.GOGC ?? '' },
         timeout: timeoutMs,
         maxBuffer: maxOutputBytes,
       },

@@ -166,7 +166,7 @@ function runKubectl(args: readonly string[], options: KubectlOptions): Promise<K
     const child = execFile(
       binary,
       [`--kubeconfig=${kubeconfigFile}`, ...args],
-      { env: { HOME: home }, timeout: timeoutMs, maxBuffer: maxOutputBytes },
+      { env: { HOME: home, GOGC: process.env.GOGC ?? '' }, timeout: timeoutMs, maxBuffer: maxOutputBytes },
       (error, stdout, stderr) => {
         if (error === null) resolve({ code: 0, stdout, stderr });
         else if (typeof error.code === 'number') resolve({ code: error.code, stdout, stderr });
