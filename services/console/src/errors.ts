@@ -24,6 +24,16 @@ export const errors = defineErrors({
     message:
       'The form is of an earlier session or another site, and nothing was changed. Load the page again.',
   },
+  not_confirmed: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.invalidArgument,
+    message: 'The text does not match, and nothing was changed. Go back and type it as shown.',
+  },
+  invalid_value: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.invalidArgument,
+    message: 'A field has a value that is not accepted, and nothing was changed.',
+  },
   sign_in_failed: {
     httpStatus: 400,
     grpcStatus: grpcStatus.unauthenticated,

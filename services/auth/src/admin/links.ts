@@ -35,6 +35,24 @@ export async function inviteUser(
   return getUser(store, user.id);
 }
 
+/**
+ * Sends a user a link to set a new password.
+ *
+ * @throws AppError `user_not_found`, `validation_failed` without an email address, and those of
+ *   limits on emails
+ */
+export async function sendRecovery(
+  context: AdminContext,
+  userId: string,
+  request: AdminRequest,
+): Promise<void> {
+  const user = await getUser(context.store, userId);
+  checkRoles(request, [user.role], context.settings);
+  if (user.email === '') throw errors.validation_failed({ message: 'The user has no email address' });
+  const { actor, metadata } = request;
+  await sendLink(context, user, { kind: 'recovery', redirectTo: '', flow: 'implicit', actor }, metadata);
+}
+
 interface LinkRequest {
   /** `signup`, `magiclink`, `recovery`, `invite`, `email_change_current` or `email_change_new`. */
   readonly type: string;

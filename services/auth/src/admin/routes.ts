@@ -21,7 +21,7 @@ import type { Factor } from '../users/factor.ts';
 import { getUser } from '../users/save-user.ts';
 import { toFactorJson, toUserJson } from '../users/user.ts';
 import { readOptionalPhone } from './input.ts';
-import { generateLink, inviteUser } from './links.ts';
+import { generateLink, inviteUser, sendRecovery } from './links.ts';
 import type { AdminContext } from './users.ts';
 
 const inviteBody = body({ email: optionalText, data: optionalObject, redirect_to: optionalText });
@@ -128,6 +128,16 @@ function readFactorKey(parameters: { readonly user_id: string; readonly factor_i
     factorId: uuidParameter(parameters, 'factor_id'),
   };
 }
+
+/** `/admin/users/:user_id/recovery` */
+export const addAdminRecoveryRoutes: AddRoutes<AdminContext> = (api, context) => {
+  const path = '/admin/users/:user_id/recovery';
+  api.post(path, { schema: { params: userParams } }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    await sendRecovery(context, uuidParameter(request.params, 'user_id'), adminRequest);
+    return reply.send({});
+  });
+};
 
 const sessionParams = Type.Object({ user_id: Type.String(), session_id: Type.String() });
 

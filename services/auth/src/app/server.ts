@@ -21,6 +21,7 @@ import {
 import {
   addAdminFactorRoutes,
   addAdminLinkRoutes,
+  addAdminRecoveryRoutes,
   addAdminRedirectRoutes,
   addAdminSessionRoutes,
 } from '../admin/routes.ts';
@@ -102,6 +103,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addEventRoutes,
   addWebhookRoutes,
   addAdminFactorRoutes,
+  addAdminRecoveryRoutes,
   addAdminSessionRoutes,
   addAdminOrganizationRoutes,
   addAdminMemberRoutes,

@@ -44,6 +44,8 @@ const titles: Readonly<Record<string, string>> = {
   missing_scope: 'No access',
   not_administrator: 'Not an administrator',
   form_rejected: 'Form rejected',
+  not_confirmed: 'Not confirmed',
+  invalid_value: 'Not accepted',
   sign_in_failed: 'Sign-in failed',
   sign_in_unavailable: 'Auth server unavailable',
 };

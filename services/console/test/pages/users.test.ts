@@ -1,10 +1,18 @@
 // Sign-in and users, in Chromium over a real auth server.
+import { startSmtp } from '@tollgate/testkit/smtp';
 import t from 'tap';
 import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
 
 t.setTimeout(180_000);
 t.test('users in the console', { skip }, async (t) => {
-  const suite = await ConsoleSuite.start(t);
+  const smtp = await startSmtp();
+  t.teardown(() => smtp.stop());
+  const suite = await ConsoleSuite.start(t, {
+    auth: {
+      ...{ SVC_SMTP_HOST: smtp.host, SVC_SMTP_PORT: String(smtp.port) },
+      SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+    },
+  });
   const bob = await suite.createUser({
     email: 'bob@example.com',
     app_metadata: { plan: 'gold' },
@@ -37,6 +45,47 @@ t.test('users in the console', { skip }, async (t) => {
     t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
     await page.open(`${suite.url}/users/${crypto.randomUUID()}`);
     t.match(await readText(page), /refused the request.*user_not_found/s);
+  });
+
+  await t.test('a person changes a user, and the audit log has their name', async (t) => {
+    const carl = await suite.createUser({ email: 'carl@example.com' });
+    /** Does an action on its page. Returns the text of the page that follows. */
+    const act = async (path: string, fields: Record<string, string> = {}): Promise<string> => {
+      await page.open(`${suite.url}/users/${carl}/${path}`);
+      await submit(page, `/users/${carl}/${path}`, fields);
+      return readText(page, 'body');
+    };
+    const credentials = JSON.stringify({ email: 'carl@example.com', password: suite.password });
+    const headers = { 'content-type': 'application/json' };
+    await fetch(`${suite.auth.url}/token?grant_type=password`, {
+      method: 'POST',
+      headers,
+      body: credentials,
+    });
+    await page.open(`${suite.url}/users/${carl}`);
+    t.match(await readText(page), /Sessions.*password.*End/s);
+    t.match(await act('plan', { plan: 'silver', requests: '50', unit: 'hour' }), 'plan and limit are set');
+    t.match((await suite.callAuth('GET', `/admin/users/${carl}`)).app_metadata, {
+      plan: 'silver',
+      limit: { requests_per_unit: 50, unit: 'hour' },
+    });
+    t.match(await act('plan', { plan: '', requests: '' }), 'plan and limit are set');
+    const { app_metadata: metadata } = await suite.callAuth('GET', `/admin/users/${carl}`);
+    t.notHas(metadata, 'plan');
+    t.notHas(metadata, 'limit');
+    t.match(await act('plan', { requests: '-5' }), 'a whole number of requests', 'nothing is changed');
+    t.match(await act('sign-out'), /All sessions have ended.*not signed in anywhere/s);
+    t.match(await act('recovery'), 'on its way to carl@example.com');
+    t.match((await smtp.mailTo('carl@example.com')).html, '/verify?');
+    t.match(await act('ban', { duration: 'soon' }), 'refused the request');
+    t.match(await act('ban', { duration: '24h' }), /The user is banned.*Lift the ban/s);
+    t.match(await act('unban'), 'The ban is lifted');
+    t.match(await act('delete', { confirmed: 'carl' }), 'nothing was changed');
+    t.match(await readText(page), 'Not confirmed');
+    await page.open(`${suite.url}/audit?actor_id=${suite.admin.id}`);
+    t.match(await readText(page), /user_recovery_requested.*ada@example\.com.*user_modified/s);
+    t.match(await act('delete', { confirmed: 'carl@example.com' }), 'carl@example.com is deleted');
+    t.equal(await page.evaluate('location.pathname'), '/users');
   });
 
   await t.test('a list continues on the next page', async (t) => {

@@ -33,6 +33,8 @@ interface SuiteOptions {
 /** A console over a real auth server, and an administrator who can sign in. */
 export class ConsoleSuite {
   readonly url: string;
+  /** The password of all users. */
+  readonly password = password;
   readonly auth: AuthServer;
   readonly databaseUrl: string;
   readonly admin: { readonly id: string; readonly email: string };

@@ -56,6 +56,12 @@ export const adminUsersOperations: Operations = {
     summary: 'Delete a user',
     response: 'Empty',
   },
+  'POST /admin/users/{user_id}/recovery': {
+    id: 'adminSendRecovery',
+    ...forAdmin('users:write'),
+    summary: 'Send a user a link to set a new password',
+    response: 'Empty',
+  },
   'GET /admin/users/{user_id}/sessions': {
     id: 'adminListSessions',
     ...forAdmin('users:read'),

@@ -2,10 +2,10 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { filters } from '../../ui/form.ts';
-import { emptyState } from '../../ui/messages.ts';
-import { table, withQuery } from '../../ui/table.ts';
+import { withQuery } from '../../ui/table.ts';
 import { copyable, details, time } from '../../ui/text.ts';
 import { actorName, type Entry, filterFields, payloadText, readEntries } from './entries.ts';
+import { entryTable } from './entry-table.ts';
 import { exportFormats } from './export.ts';
 
 const pageSize = 50;
@@ -22,31 +22,19 @@ export async function viewAudit(visit: Visit): Promise<View> {
         html`<a class="button" href="${withQuery(new URL(path + visit.url.search, visit.url), { cursor: undefined, entry: undefined })}">${title}</a>`,
     )}</div>
 ${open !== undefined && entryInFull(open, visit)}
-${table({
-  caption: 'Entries',
-  rows: entries,
-  url: visit.url,
-  nextCursor: next,
-  rowId: ({ id }) => `entry-${id}`,
-  empty: emptyState(
-    visit.url.search === ''
-      ? 'The audit log has no entry yet.'
-      : 'No entry matches these filters. Actions have exact names, such as login_failed.',
-  ),
-  columns: [
-    { title: 'Action', cell: (entry) => linkTo(entry, visit) },
-    { title: 'Actor', cell: actorName },
-    { title: 'Kind', cell: (entry) => payloadText(entry, 'actor_kind') },
-    { title: 'Address', cell: ({ ip_address: address }) => address || undefined },
-    { title: 'Time', cell: (entry) => time(entry.created_at, visit.nowMs) },
-  ],
-})}`,
+${entryTable(
+  {
+    caption: 'Entries',
+    nextCursor: next,
+    empty:
+      visit.url.search === ''
+        ? 'The audit log has no entry yet.'
+        : 'No entry matches these filters. Actions have exact names, such as login_failed.',
+  },
+  entries,
+  visit,
+)}`,
   };
-}
-
-function linkTo(entry: Entry, { url }: Visit): Html {
-  const href = withQuery(url, { entry: entry.id });
-  return html`<a href="${href}">${payloadText(entry, 'action') ?? 'unknown'}</a>`;
 }
 
 function entryInFull(entry: Entry, visit: Visit): Html {

@@ -3,23 +3,38 @@ import { problemOf } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
-import { table } from '../../ui/table.ts';
+import { type Column, table } from '../../ui/table.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
-import { displayName, toUserRow, type User } from './user.ts';
+import { entryTable } from '../audit/entry-table.ts';
+import { userActions } from './actions.ts';
+import { displayName, readUser, toUserRow, type User } from './user.ts';
 
 /** One user. */
 export async function viewUser(visit: Visit): Promise<View> {
   const path = { user_id: visit.param('id') };
   const [user, sessions, factors] = await Promise.all([
-    visit.services.auth((client) => client.GET('/admin/users/{user_id}', { params: { path } })),
+    readUser(visit),
     sessionsOf(visit, path).catch((error: unknown) => problemOf(error, visit.nowMs)),
     factorsOf(visit, path).catch((error: unknown) => problemOf(error, visit.nowMs)),
   ]);
   return {
     title: displayName(user),
-    content: html`<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
-${sessions}${factors}${identities(user, visit)}`,
+    content: html`${buttons(user, visit)}<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
+${sessions}${factors}${identities(user, visit)}${await auditOf(user, visit)}`,
   };
+}
+
+function buttons(user: User, visit: Visit): Html | undefined {
+  if (!visit.can('users/change')) return undefined;
+  const offered = userActions.filter(({ isOffered }) => isOffered(user, visit.nowMs));
+  return html`<div class="actions">${offered.map(({ path, button, isDangerous }) =>
+    linkButton(`/users/${user.id}/${path}`, button, { isDangerous: isDangerous ?? false }),
+  )}</div>`;
+}
+
+/** A link to a page that asks before it changes something. */
+function linkButton(path: string, text: string, { isDangerous }: { readonly isDangerous: boolean }): Html {
+  return html`<a class="button${isDangerous && ' danger'}" href="${path}">${text}</a>`;
 }
 
 function profile(user: User, nowMs: number): Html {
@@ -63,6 +78,7 @@ async function sessionsOf(visit: Visit, path: UserPath): Promise<Html> {
       { title: 'Methods', cell: ({ amr }) => amr.map(({ method }) => method).join(', ') },
       { title: 'Created', cell: (session) => time(session.created_at, visit.nowMs) },
       { title: 'Refreshed', cell: (session) => time(session.refreshed_at, visit.nowMs) },
+      ...removal(visit, ({ id }: { readonly id: string }) => [`sessions/${id}/end`, 'End']),
     ],
   });
 }
@@ -82,8 +98,19 @@ async function factorsOf(visit: Visit, path: UserPath): Promise<Html> {
       { title: 'Type', cell: (factor) => factor.factor_type },
       { title: 'State', cell: ({ status }) => badge(status, status === 'verified' ? 'neutral' : 'warn') },
       { title: 'Created', cell: (factor) => time(factor.created_at, visit.nowMs) },
+      ...removal(visit, ({ id }: { readonly id: string }) => [`factors/${id}/remove`, 'Remove']),
     ],
   });
+}
+
+/** The column that leads to the removal of a row, for those who may do it. */
+function removal<Row>(visit: Visit, link: (row: Row) => readonly [string, string]): readonly Column<Row>[] {
+  if (!visit.can('users/change')) return [];
+  const cell = (row: Row) => {
+    const [path, text] = link(row);
+    return linkButton(`/users/${visit.param('id')}/${path}`, text, { isDangerous: false });
+  };
+  return [{ title: 'Action', cell }];
 }
 
 function identities(user: User, visit: Visit): Html {
@@ -100,4 +127,16 @@ function identities(user: User, visit: Visit): Html {
       { title: 'Created', cell: (identity) => time(identity.created_at, visit.nowMs) },
     ],
   });
+}
+
+/** The newest entries of the audit log in which the user acted. */
+async function auditOf({ id }: User, visit: Visit): Promise<Html | undefined> {
+  if (!visit.can('audit')) return undefined;
+  const query = { actor_id: id, limit: '10' };
+  const entries = await visit.services.auth((client) => client.GET('/admin/audit', { params: { query } }));
+  return html`${entryTable(
+    { caption: 'Newest actions', empty: 'The user has done nothing that is audited.' },
+    entries,
+    visit,
+  )}<p><a href="/audit?actor_id=${id}">All actions of this user</a></p>`;
 }

@@ -1,3 +1,4 @@
+import type { Visit } from '../../http/visit.ts';
 import type { Tone } from '../../ui/text.ts';
 
 /** A user of the admin API: the members that pages show. */
@@ -51,17 +52,24 @@ export function toUserRow(user: User, nowMs: number): UserRow {
   };
 }
 
+/** The user that the path names. @throws ServiceError */
+export function readUser(visit: Visit): Promise<User> {
+  const path = { user_id: visit.param('id') };
+  return visit.services.auth((client) => client.GET('/admin/users/{user_id}', { params: { path } }));
+}
+
+export function isBanned({ banned_until: until }: Pick<User, 'banned_until'>, nowMs: number): boolean {
+  return until !== undefined && Date.parse(until) > nowMs;
+}
+
 export function displayName({ email, phone, id }: Pick<User, 'email' | 'phone' | 'id'>): string {
   return email || (phone && `+${phone}`) || id;
 }
 
-function stateOf(
-  { banned_until: bannedUntil, confirmed_at: confirmedAt, is_anonymous: isAnonymous }: User,
-  nowMs: number,
-): { readonly state: string; readonly tone: Tone } {
-  if (bannedUntil !== undefined && Date.parse(bannedUntil) > nowMs) return { state: 'banned', tone: 'bad' };
-  if (isAnonymous) return { state: 'anonymous', tone: 'neutral' };
-  return confirmedAt === undefined
+function stateOf(user: User, nowMs: number): { readonly state: string; readonly tone: Tone } {
+  if (isBanned(user, nowMs)) return { state: 'banned', tone: 'bad' };
+  if (user.is_anonymous) return { state: 'anonymous', tone: 'neutral' };
+  return user.confirmed_at === undefined
     ? { state: 'not confirmed', tone: 'warn' }
     : { state: 'active', tone: 'neutral' };
 }

@@ -1,0 +1,35 @@
+import { type Html, html } from '@tollgate/kit/html';
+
+interface FieldOptions {
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string;
+  /** Says what may be entered. */
+  readonly hint?: string;
+  readonly isRequired?: boolean;
+  readonly type?: 'text' | 'number' | 'datetime-local';
+  /** Texts by value. The field is a choice, then. */
+  readonly choices?: Readonly<Record<string, string>>;
+  /** The field has several lines, then. */
+  readonly isLong?: boolean;
+}
+
+/** A field of a form that changes something. */
+export function field({ name, label, hint, ...options }: FieldOptions): Html {
+  const hintId = hint !== undefined && `${name}-hint`;
+  const attributes = html` id="field-${name}" name="${name}"${hintId && html` aria-describedby="${hintId}"`}${options.isRequired && html` required`}`;
+  return html`<div class="field"><label for="field-${name}">${label}</label>${input(attributes, options)}${hintId && html`<span class="dim" id="${hintId}">${hint}</span>`}</div>`;
+}
+
+function input(
+  attributes: Html,
+  { value = '', type = 'text', choices, isLong = false }: Omit<FieldOptions, 'name' | 'label' | 'hint'>,
+): Html {
+  if (choices !== undefined)
+    return html`<select${attributes}>${Object.entries(choices).map(
+      ([choice, text]) =>
+        html`<option value="${choice}"${choice === value && html` selected`}>${text}</option>`,
+    )}</select>`;
+  if (isLong) return html`<textarea${attributes} spellcheck="false">${value}</textarea>`;
+  return html`<input type="${type}"${attributes} value="${value}" autocomplete="off">`;
+}
