@@ -28,6 +28,9 @@ const requestTimeoutMs = 10_000;
 /** Probes, a scraper, and a few people. */
 const maxConnections = 64;
 
+/** Characters of the name of an object in a path. */
+const maxNameLength = 253;
+
 /** Default page sizes of the JSON endpoints. */
 const defaultObjects = 100;
 const defaultDomains = 20;
@@ -47,6 +50,7 @@ export function buildAdminServer(
     forceCloseConnections: true,
     // A misspelled parameter is refused.
     ajv: { customOptions: { removeAdditional: false } },
+    routerOptions: { maxParamLength: maxNameLength },
   });
   app.server.maxConnections = maxConnections;
   app.addHook('onSend', async (_request, reply) => {

@@ -32,7 +32,7 @@ const handlersOf = (state: ServerState): Handlers => ({
 
 const prefix = '/v1';
 
-/** A hundred objects. */
+/** The text of a dry run, in which each quote and end of a line is escaped. */
 const bodyLimitBytes = 2 * 1024 * 1024;
 
 /** The admin API. @see docs/xds-admin-api.md */

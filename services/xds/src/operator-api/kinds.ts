@@ -1,4 +1,4 @@
-import { runSteps, type Steps } from '@tollgate/kit/time';
+import type { Steps } from '@tollgate/kit/time';
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { resourceApiVersion, resourceKind } from '@tollgate/rules/resource-shape';
 import type { ConfigObject } from '../catalog/source.ts';
@@ -43,7 +43,7 @@ export interface AdminObject {
   /** Members of the summary that only this kind has. */
   readonly details: () => object;
   readonly clients: () => Readonly<Record<string, { connected: number; acknowledged: number }>>;
-  readonly findings: () => readonly Finding[];
+  readonly findings: () => Steps<readonly Finding[]>;
   readonly servedIn: () => readonly ServedIn[];
 }
 
@@ -120,11 +120,12 @@ function toLimits(state: ServerState, result: ValidationResult): AdminObject {
       const { connected = 0, acknowledged = 0 } = pipeline.state().limitersOf(result) ?? {};
       return { limiters: { connected, acknowledged: inForce === undefined ? 0 : acknowledged } };
     },
-    findings: () => {
+    *findings() {
       const { identity, versions } = pipeline.versions.find(id) ?? {};
       if (identity === undefined) return [];
       const { manifest } = versions?.[0] ?? {};
-      return runSteps(evaluateLimits(state, { ...identity, manifest })).findings;
+      const { findings } = yield* evaluateLimits(state, { ...identity, manifest });
+      return findings;
     },
     servedIn: () => (domain === undefined ? [] : [{ clients: 'limiter', resource: domain, limiterClass }]),
   };
@@ -191,7 +192,10 @@ function toPolicy({ policies, policyStatuses }: ServerState, result: PolicyResul
         }),
       };
     },
-    findings: () => listFindings(problems, warnings),
+    *findings() {
+      yield;
+      return listFindings(problems, warnings);
+    },
     servedIn: () => [
       { clients: 'auth-server', resource: namespace },
       ...(counts()?.limiters === undefined ? [] : [{ clients: 'limiter' as const, resource: rules }]),

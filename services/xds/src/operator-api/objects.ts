@@ -1,3 +1,4 @@
+import { runInSlices } from '@tollgate/kit/time';
 import type { Client } from '../ads/clients.ts';
 import { errors } from '../errors.ts';
 import { paginate } from '../paging.ts';
@@ -7,6 +8,9 @@ import { type PageQuery, toPage } from './cursor.ts';
 import { type AdminObject, kinds, type ServedIn } from './kinds.ts';
 import { formatManifest } from './manifests.ts';
 import { type KindName, kindNames } from './operations.ts';
+
+/** Longest time without yielding to streams. */
+const sliceMs = 5;
 
 export interface ObjectQuery extends PageQuery {
   readonly kind?: KindName;
@@ -48,13 +52,14 @@ export function listObjects(state: ServerState, { find = '', ...query }: ObjectQ
 }
 
 /** @throws AppError `object_not_found` */
-export function getObject(state: ServerState, name: ObjectName): object {
+export async function getObject(state: ServerState, name: ObjectName): Promise<object> {
   const object = findObject(state, name);
+  const findings = await runInSlices(object.findings(), { sliceMs });
   return {
     replica: state.replica,
     ...summarize(state, object),
     manifest: formatManifest(object.history()?.versions[0]?.manifest ?? manifestInForce(object), object),
-    findings: object.findings(),
+    findings,
     versions: listVersions(object),
     acknowledgements: object.servedIn().map((resource) => listAcknowledgements(state, resource)),
   };

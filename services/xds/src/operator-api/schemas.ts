@@ -136,7 +136,7 @@ export const schemas = {
   }),
   ValidationRequest: object({
     manifests: {
-      ...{ type: 'string', minLength: 1, maxLength: 2_000_000 },
+      ...{ type: 'string', minLength: 1, maxLength: 1_000_000 },
       description: 'YAML or JSON documents, at most 100 objects. Each is evaluated without the others.',
     },
   }),

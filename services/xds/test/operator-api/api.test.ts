@@ -91,6 +91,12 @@ t.test('objects are listed with their conditions, filtered and page by page', as
   t.strictSame(names, ['open', 'wrong', 'bad', 'web']);
 });
 
+t.test('an object may have the longest name of the API server', async (t) => {
+  const name = 'n'.repeat(253);
+  const { until } = await startApi(t, { 'a.yaml': manifestText(name) });
+  await until(`/v1/objects/RateLimitConfig/default/${name}`, (json) => json.name === name, 'the object');
+});
+
 t.test('an object has its findings, and who has acknowledged what', async (t) => {
   const { folder, get, until, connect } = await startApi(t, { 'web.yaml': manifestText('web', 1) });
   const limiter = connect();
