@@ -177,10 +177,10 @@ export const usedColumns: Columns = {
   ],
   session_keys: ['session_id', 'thumbprint'],
   dpop_proofs: ['digest', 'expires_at'],
-  session_authentications: ['session_id', 'authenticated_at', 'aal', 'methods'],
+  session_authentications: ['session_id', 'authenticated_at', 'aal', 'methods', 'approved_by'],
   oidc_authorizations: [
     ...['request_id', 'prompt', 'max_age', 'response_mode', 'hinted_user_id'],
-    ...['dpop_jkt', 'authenticated_at', 'aal', 'methods', 'stored_at'],
+    ...['dpop_jkt', 'authenticated_at', 'aal', 'methods', 'approved_by', 'stored_at'],
   ],
   oauth_consent_resources: ['consent_id', 'resource', 'scopes'],
   api_keys: [

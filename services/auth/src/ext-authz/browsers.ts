@@ -126,7 +126,7 @@ export class Browsers {
       if (found?.session !== undefined)
         await signOut(
           this.#context,
-          { user: found.user, sessionId, scope: 'local' },
+          { user: found.user, sessionId, scope: 'with_clients' },
           this.#metadata(request),
         );
     }

@@ -117,7 +117,7 @@ const p = {
     'thumbprint',
     'aal',
   ),
-  ...parameters(uuid.orNull, 'hintedUserId'),
+  ...parameters(uuid.orNull, 'hintedUserId', 'approvedBy'),
   ...parameters(integer.orNull, 'maxAge'),
   ...parameters(text.list.orNull, 'methods'),
   ...parameters(timestamptz, 'at', 'expiresAt'),
@@ -158,10 +158,11 @@ const approve = statement({})`
     set status = 'approved', approved_at = ${p.at}, authorization_code = ${p.code}, expires_at = ${p.expiresAt}
     where ${isPending} and user_id = (select id from owner) returning id, user_id, client_id
   ), authentication as (
-    insert into oidc_authorizations (request_id, authenticated_at, aal, methods, stored_at)
-    select id, ${p.authenticatedAt}, ${p.aal}, ${p.methods}, ${p.at} from approved where ${p.authenticatedAt}::timestamptz is not null
+    insert into oidc_authorizations (request_id, authenticated_at, aal, methods, approved_by, stored_at)
+    select id, ${p.authenticatedAt}, ${p.aal}, ${p.methods}, ${p.approvedBy}, ${p.at} from approved where ${p.authenticatedAt}::timestamptz is not null
     on conflict (request_id) do update
-    set authenticated_at = excluded.authenticated_at, aal = excluded.aal, methods = excluded.methods
+    set authenticated_at = excluded.authenticated_at, aal = excluded.aal, methods = excluded.methods,
+      approved_by = excluded.approved_by
   ), consent as (
     insert into oauth_consents (id, user_id, client_id, scopes, granted_at)
     select gen_random_uuid(), user_id, client_id, ${p.scopes}, ${p.at} from approved
@@ -288,6 +289,8 @@ export class AuthorizationStore {
       readonly consent: Consent;
       readonly resource: string | null;
       readonly authentication: Authentication | undefined;
+      /** The session whose end is that of the client's session, too. */
+      readonly approvedBy: string | undefined;
     },
   ): Promise<boolean> {
     const { authentication, consent } = decision;

@@ -169,6 +169,8 @@ async function issueCode(
   metadata: RequestMetadata,
 ): Promise<AuthorizationResponse> {
   const code = makeAuthCode(context);
+  // A device redeems its own code, and stays signed in when this browser signs out.
+  const isDevice = isDeviceRequest(authorization, context.settings);
   const isDecided = await context.store.authorizations.approve({
     ...decision({ authorization, owner }, metadata, 'oauth_grant_approved'),
     code,
@@ -178,11 +180,10 @@ async function issueCode(
       resource_scopes: extend(earlier.resource_scopes, authorization.scope),
     },
     authentication: await readAuthentication(context, owner),
+    approvedBy: isDevice ? undefined : owner.session?.id,
     expiresAt: new Date(metadata.nowMs + flowLifeMs),
   });
   if (!isDecided) throw noLongerPending();
-  // A device redeems its own code.
-  const isDevice = isDeviceRequest(authorization, context.settings);
   return { target: authorization, parameters: isDevice ? {} : { code } };
 }
 

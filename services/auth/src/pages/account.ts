@@ -51,7 +51,7 @@ export const signOutForm: PageDefinition = {
     const { context, owner, metadata } = visit;
     if (owner !== undefined) {
       const { user, session } = owner;
-      await signOut(context, { user, sessionId: session.id, scope: 'local' }, metadata);
+      await signOut(context, { user, sessionId: session.id, scope: 'with_clients' }, metadata);
       visit.signOut();
     }
     return visit.redirect('sign-in');

@@ -52,7 +52,7 @@ export const accountEndForm: PageDefinition = {
     const account = isCurrent ? owner : others.find(({ session }) => session.id === fields.session_id);
     if (account !== undefined) {
       const { user, session } = account;
-      await signOut(context, { user, sessionId: session.id, scope: 'local' }, metadata);
+      await signOut(context, { user, sessionId: session.id, scope: 'with_clients' }, metadata);
     }
     if (isCurrent) visit.signOut();
     else

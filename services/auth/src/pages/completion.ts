@@ -26,8 +26,10 @@ export async function replaceAccount(visit: Visit, issued: IssuedSession): Promi
   if (before !== undefined && !isSameUser) rememberAccount(visit);
   const owner = await visit.signIn(issued);
   // The second factor continues the session.
-  if (before !== undefined && isSameUser && before.session.id !== issued.sessionId)
+  if (before !== undefined && isSameUser && before.session.id !== issued.sessionId) {
+    await context.store.authentications.move(before.session.id, issued.sessionId);
     await signOut(context, { user: before.user, sessionId: before.session.id, scope: 'local' }, metadata);
+  }
   return owner;
 }
 

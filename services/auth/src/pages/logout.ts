@@ -58,7 +58,7 @@ async function endOwnSession(visit: Visit): Promise<void> {
   const { context, owner, metadata } = visit;
   if (owner === undefined) return;
   const { user, session } = owner;
-  await signOut(context, { user, sessionId: session.id, scope: 'local' }, metadata);
+  await signOut(context, { user, sessionId: session.id, scope: 'with_clients' }, metadata);
   visit.signOut();
 }
 

@@ -14,7 +14,7 @@ export const authenticationRow = {
 export type Authentication = RowOf<typeof authenticationRow>;
 
 const p = {
-  ...parameters(uuid, 'id'),
+  ...parameters(uuid, 'id', 'earlierId'),
   ...parameters(text, 'aal'),
   ...parameters(text.list, 'methods'),
   ...parameters(timestamptz, 'authenticatedAt', 'at'),
@@ -25,9 +25,12 @@ const note = statement({})`
   values (${p.id}, ${p.authenticatedAt}, ${p.aal}, ${p.methods}, ${p.at})`;
 
 const keep = statement({})`
-  insert into session_authentications (session_id, authenticated_at, aal, methods)
-  select request_id, authenticated_at, aal, methods from oidc_authorizations
+  insert into session_authentications (session_id, authenticated_at, aal, methods, approved_by)
+  select request_id, authenticated_at, aal, methods, approved_by from oidc_authorizations
   where request_id = ${p.id} and authenticated_at is not null`;
+
+const move = statement({})`
+  update session_authentications set approved_by = ${p.id} where approved_by = ${p.earlierId}`;
 
 const find = statement(authenticationRow)`
   select authenticated_at, aal, methods from session_authentications where session_id = ${p.id}`;
@@ -52,6 +55,11 @@ export class AuthenticationStore {
   /** Keeps the authentication that was noted for a session, now that it has started. */
   async keep(id: string): Promise<void> {
     await keep.run(this.#sql, { id });
+  }
+
+  /** Lets a session take over the clients that the user has signed in to with an earlier one. */
+  async move(earlierId: string, id: string): Promise<void> {
+    await move.run(this.#sql, { earlierId, id });
   }
 
   /** Undefined: the session began with the authentication. */

@@ -6,7 +6,7 @@ import type { User } from '../users/user.ts';
 import { needsSecondFactor, requireRecentSignIn, requireSecondFactor } from './assurance.ts';
 import { sessionExpiry } from './expiry.ts';
 import type { SessionsContext } from './issue.ts';
-import type { LogoutScope, Session } from './store.ts';
+import type { LogoutScope, Session, SignOutScope } from './store.ts';
 
 /** Active sessions of a user, newest first. */
 export async function listSessions(
@@ -71,7 +71,7 @@ export async function signOutCaller(
   await signOut(context, { user, sessionId: session?.id, scope: allowed }, metadata);
 }
 
-/** Ends sessions of a user: all, the current one, or all others. */
+/** Ends sessions of a user: all, the current one, that with its clients, or all others. */
 export async function signOut(
   { store }: SessionsContext,
   {
@@ -81,7 +81,7 @@ export async function signOut(
   }: {
     readonly user: User;
     readonly sessionId: string | undefined;
-    readonly scope: LogoutScope;
+    readonly scope: SignOutScope;
   },
   metadata: RequestMetadata,
 ): Promise<void> {

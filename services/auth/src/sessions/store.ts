@@ -33,6 +33,9 @@ interface NewSession extends SessionStart {
 /** Which sessions of a user end: all, one, or all but one. */
 export type LogoutScope = 'global' | 'local' | 'others';
 
+/** `with_clients`: a session, and those of OAuth clients to which the user has signed in with it. */
+export type SignOutScope = LogoutScope | 'with_clients';
+
 /** A user has few sessions; thousands are made by a program. */
 const maxListedSessions = 100;
 
@@ -219,9 +222,15 @@ const endReused = statement({})`with owner as (${lockOwner(p.userId)}), reused a
     delete from sessions where id = (select id from reused)
   ) ${auditInsert('reused')}`;
 
+// Users give clients with `offline_access` access for the time after the sign-out.
+const isOfClientOfSession = fragment`
+  id in (select session_id from session_authentications where approved_by = ${p.sessionId})
+  and not 'offline_access' = any(string_to_array(coalesce(to_jsonb(sessions) ->> 'scopes', ''), ' '))`;
+
 const end = {
   global: endWhere(fragment`${p.sessionId}::uuid is null or true`),
   local: endWhere(fragment`id = ${p.sessionId}`),
+  with_clients: endWhere(fragment`id = ${p.sessionId} or ${isOfClientOfSession}`),
   others: endWhere(fragment`id is distinct from ${p.sessionId}`),
   reused: endReused,
 };
@@ -312,7 +321,7 @@ export class SessionStore {
 
   /** `reused`: one session, whose refresh tokens have been used twice. */
   async end(
-    scope: LogoutScope | 'reused',
+    scope: SignOutScope | 'reused',
     { userId, sessionId }: { readonly userId: string; readonly sessionId: string | undefined },
     audit: AuditEntry,
   ): Promise<void> {

@@ -122,6 +122,38 @@ t.test('a client signs its user out, and gets the browser back', async (t) => {
   t.equal((await browser.open(posted.headers.get('location') ?? '')).headers.get('location'), signedOutUri);
 });
 
+t.test('signing out ends the sessions of other clients that the browser has signed in to', async (t) => {
+  const { server, browser, register } = await start(t);
+  const other = new Browser({ [apiUrl]: server.url });
+  const [first, second] = [await register({}), await register({})];
+  const refresh = (token = '') =>
+    openid.refreshTokenGrant(second, token).then(
+      ({ refresh_token: next = '' }) => next,
+      ({ error }: { readonly error?: unknown }) => String(error),
+    );
+  await other.submit(`${apiUrl}/pages/sign-in`, ada);
+  for (const end of ['for a client', 'on the pages']) {
+    await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+    const here = await signIn(browser, second);
+    const lasting = await signIn(browser, second, 'openid offline_access');
+    const elsewhere = await signIn(other, second);
+    // A sign-in again replaces the session of the browser, and ends no client's.
+    await browser.submit(`${apiUrl}/pages/sign-in?again=true`, ada, { target: 'sign-in' });
+    const { id_token = '' } = await signIn(browser, first);
+    const renewed = await refresh(here.refresh_token);
+    if (end === 'on the pages') await browser.submit(`${apiUrl}/pages/account`, {}, { target: 'sign-out' });
+    else {
+      const asked = await browser.open(openid.buildEndSessionUrl(first, { id_token_hint: id_token }).href);
+      await browser.open(asked.headers.get('location') ?? '');
+    }
+    t.notOk(await isSignedIn(browser), end);
+    t.equal(await refresh(renewed), 'invalid_grant', 'another client is signed out');
+    t.not(await refresh(lasting.refresh_token), 'invalid_grant', 'access for the time after stays');
+    t.not(await refresh(elsewhere.refresh_token), 'invalid_grant', 'sign-ins of another browser stay');
+    t.ok(await isSignedIn(other));
+  }
+});
+
 t.test('the user decides about a request without a recent ID token, and then returns', async (t) => {
   const { server, browser, register } = await start(t);
   const config = await register({});
