@@ -7,6 +7,7 @@ import { Browser } from '../helpers/browser.ts';
 import { applicationUri, oauthServer } from '../helpers/oauth-clients.ts';
 import { privateKeys } from '../helpers/signing-keys.ts';
 
+t.setTimeout(120_000);
 const apiUrl = 'http://localhost:9999';
 const ada = { identifier: 'ada@example.com', password: 'correct horse' };
 const signedOutUri = 'https://app.example.org/signed-out?from=tollgate';
