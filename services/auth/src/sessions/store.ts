@@ -33,7 +33,7 @@ interface NewSession extends SessionStart {
 /** Which sessions of a user end: all, one, or all but one. */
 export type LogoutScope = 'global' | 'local' | 'others';
 
-/** `with_clients`: a session, and those of OAuth clients to which the user has signed in with it. */
+/** `with_clients`: a session, and those of OAuth clients that were approved with it. */
 export type SignOutScope = LogoutScope | 'with_clients';
 
 /** A user has few sessions; thousands are made by a program. */
