@@ -13,6 +13,14 @@ const routesFile = `routes:
   - { path: /public/**, access: public }
   - { path: /reports/**, roles: [auditor] }
   - { path: /closed, access: deny }
+  - { path: /limited, limit: [[user_id], [method]] }
+limit_domain: routes
+`;
+
+const routeLimits = `domain: routes
+descriptors:
+  - { key: user_id, rate_limit: { unit: hour, requests_per_unit: 9 } }
+  - { key: method, rate_limit: { unit: hour, requests_per_unit: 0 } }
 `;
 
 const rules = 'domain: shop\ndescriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 2 } }]';
@@ -62,8 +70,15 @@ t.test('limits are shown, changed for a time, and reset', async (t) => {
 });
 
 t.test('with an auth server', async (t) => {
-  const routes = join(t.testdir({ 'routes.yaml': routesFile }), 'routes.yaml');
-  const server = await startAuthServer(t, { API_KEYS_ENABLED: 'true', EXT_AUTHZ_ROUTES_FILE: routes });
+  const folder = t.testdir({ 'routes.yaml': routesFile, 'limits.yaml': routeLimits });
+  const limiter = await startCounterApi(t, { rules: { 'routes.yaml': routeLimits } });
+  const server = await startAuthServer(t, {
+    ...{ API_KEYS_ENABLED: 'true', EXT_AUTHZ_ROUTES_FILE: join(folder, 'routes.yaml') },
+    ...{
+      EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${limiter.ports.grpc}`,
+      EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s',
+    },
+  });
 
   t.test('explained requests have the answer of the server, and files the same one', async (t) => {
     const { userId } = await signUp(server, { email: 'explained@example.com' });
@@ -76,12 +91,17 @@ t.test('with an auth server', async (t) => {
       ['https://a.test/reports/1', '403 role_not_allowed', ...as],
       ['https://a.test/closed', '403 route_denied', ...as],
       ['https://a.test/a%2fb', '400 path_not_canonical', ...as],
+      ['https://a.test/limited', '429 over_request_rate_limit', ...as],
     ] as const) {
       const answer = new RegExp(`^Answer +${status}`, 'm');
       t.match(await tollgate('explain', 'GET', url, ...caller), { exitCode: 0, output: answer });
-      const local = await tollgate('explain', 'GET', url, ...caller, '--policies', routes);
+      const local = await tollgate('explain', 'GET', url, ...caller, '--policies', folder);
       t.match(local, { exitCode: 0, output: answer });
     }
+    t.match(await tollgate('explain', 'GET', 'https://a.test/limited', ...as), {
+      output:
+        /^Limit +user_id: ok, 9 of 9 per hour left, reset in \d+ s\nLimit +method: exceeded, 0 of 0 per hour left/m,
+    });
     const line =
       '[2026-11-28T10:00:00.310Z] "GET /orders HTTP/2" 401 UAEX 0 0 2 - "10.0.35.28" "curl" "cc21" "a.test" "-"';
     t.match(await tollgate('explain', line, ...as), {

@@ -1,8 +1,8 @@
+import { describeResponse } from '@tollgate/policies/read/access-log';
 import { explain, formatExplanation } from '@tollgate/rules/explain';
 import type { Command } from 'commander';
 import { connectLimiters } from '../connection/connect.ts';
 import { readDescriptor } from '../descriptor.ts';
-import { describeResponse } from '../explain/access-log.ts';
 import { askFiles, askServer, readLimits } from '../explain/ask.ts';
 import { printExplanation } from '../explain/print.ts';
 import { type Question, readQuestion } from '../explain/question.ts';

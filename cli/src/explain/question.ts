@@ -1,5 +1,5 @@
+import { type LoggedRequest, parseAccessLog } from '@tollgate/policies/read/access-log';
 import { CommandFailure } from '../failure.ts';
-import { type LoggedRequest, parseAccessLog } from './access-log.ts';
 
 /** A request, or descriptors of a domain. */
 export type Question =

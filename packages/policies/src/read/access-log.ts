@@ -31,7 +31,7 @@ function parseTextLine(text: string): LoggedRequest | undefined {
   const { method, path, status = '', flags = '', rest = '' } = textForm.exec(text)?.groups ?? {};
   if (method === undefined || path === undefined) return undefined;
   // The last are X-Forwarded-For, user agent, request id, authority and upstream, in all formats.
-  const quoted = [...rest.matchAll(/"([^"]*)"/g)].map(([, value = '']) => value);
+  const quoted = [...rest.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, value = '']) => value);
   return toRequest({ method, path, status, flags, authority: quoted.at(-2), addresses: quoted.at(-5) });
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { describeResponse, parseAccessLog } from '../../src/explain/access-log.ts';
+import { describeResponse, parseAccessLog } from '../src/read/access-log.ts';
 
 const expected = {
   method: 'POST',
@@ -12,7 +12,7 @@ const expected = {
 
 t.test('lines of the formats of Envoy, Envoy Gateway and Istio are the same request', async (t) => {
   const start = '[2026-11-28T10:00:00.310Z] "POST /orders?x=1 HTTP/2" 429 RL';
-  const end = '"203.0.113.9,10.0.35.28" "curl/8" "cc21d9b0" "api.example.com" "10.0.2.1:80"';
+  const end = '"203.0.113.9,10.0.35.28" "curl \\"8\\"" "cc21d9b0" "api.example.com" "10.0.2.1:80"';
   for (const line of [
     `${start} 154 0 226 100 ${end}`,
     `${start} via_upstream - "-" 154 0 226 100 ${end} outbound|80||shop 10.0.0.1:4 10.0.0.2:80 10.0.35.28:5 - default`,
