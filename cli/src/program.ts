@@ -9,6 +9,7 @@ import { explainCommand } from './commands/explain.ts';
 import { keyCommands } from './commands/keys.ts';
 import { limitCommands } from './commands/limits.ts';
 import { policyCommands } from './commands/policy.ts';
+import { loginCommand, logoutCommand } from './commands/sign-in.ts';
 import { statusCommand } from './commands/status.ts';
 import { upCommand } from './commands/up.ts';
 import { userCommands } from './commands/users.ts';
@@ -33,6 +34,8 @@ function createProgram(environment: Environment): Command {
     .addHelpText('after', help);
   for (const one of [
     upCommand(environment),
+    loginCommand(environment),
+    logoutCommand(environment),
     statusCommand(environment),
     explainCommand(environment),
     policyCommands(environment),

@@ -193,7 +193,7 @@ t.test('contexts are kept in a file that only its owner reads', async (t) => {
   const list = await tollgate('context', 'list');
   t.match(
     list.output,
-    /^CURRENT .*\n {9}one +https:\/\/one.test +yes +-\n\* +two +https:\/\/two.test +no +-\n$/,
+    /^CURRENT .*\n {9}one +https:\/\/one.test +key +-\n\* +two +https:\/\/two.test +- +-\n$/,
   );
   t.notMatch(list.output, /a-secret-key/);
   t.match(await tollgate('context', 'use', 'three'), { exitCode: 2, errors: /no context three/ });

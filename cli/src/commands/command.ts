@@ -1,5 +1,7 @@
+import type { Sleep } from '@tollgate/oauth2-client/device';
 import { Command } from 'commander';
 import type { Source } from '../connection/connect.ts';
+import { CommandFailure } from '../failure.ts';
 import type { Terminal } from '../output/terminal.ts';
 
 /** Input and output of commands. */
@@ -10,6 +12,8 @@ export interface Environment {
   readonly readInput: () => Promise<string>;
   /** Aborts on Ctrl-C from now on. */
   readonly interruption: () => AbortSignal;
+  /** Waits between two polls of a sign-in. Tests have their own. */
+  readonly sleep?: Sleep;
 }
 
 /** Options of commands that need no service. */
@@ -69,6 +73,13 @@ export function group(name: string, summary: string, commands: readonly Command[
   const made = new Command(name).description(summary);
   for (const one of commands) made.addCommand(one);
   return made;
+}
+
+/** @throws CommandFailure */
+export function requireUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
+    throw new CommandFailure(`not an http or https URL without credentials: ${text}`);
 }
 
 export function toSource({ env }: Environment, { context }: CommonOptions): Source {

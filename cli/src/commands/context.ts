@@ -1,9 +1,15 @@
 import type { Command } from 'commander';
-import { type Context, contextFilePath, readContexts, writeContexts } from '../connection/contexts.ts';
+import {
+  type Context,
+  contextFilePath,
+  readContexts,
+  updateContexts,
+  withoutLogin,
+} from '../connection/contexts.ts';
 import { CommandFailure } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
-import { type CommonOptions, command, type Environment, group } from './command.ts';
+import { type CommonOptions, command, type Environment, group, requireUrl } from './command.ts';
 
 interface SetOptions {
   readonly authUrl?: string;
@@ -49,16 +55,18 @@ function setCommand({ env, terminal, readInput }: Environment): Command {
       if (isSecretGiven && !/^[\x21-\x7e]+$/.test(secret))
         throw new CommandFailure('standard input has no secret: one line of ASCII characters is expected');
       const path = contextFilePath(env);
-      const file = await readContexts(path);
-      const context: Context = {
-        ...(Object.hasOwn(file.contexts, name) && file.contexts[name]),
+      const change = (before: Context | undefined): Context => ({
+        ...(authUrl === undefined ? before : withoutLogin(before, authUrl)),
         ...(authUrl !== undefined && { authUrl }),
         ...(limiterUrl.length > 0 && { limiterUrls: limiterUrl }),
         ...(xdsUrl !== undefined && { xdsUrl }),
         ...(keyStdin === true && { key: secret }),
         ...(limiterTokenStdin === true && { limiterToken: secret }),
-      };
-      await writeContexts(path, { current: name, contexts: { ...file.contexts, [name]: context } });
+      });
+      await updateContexts(path, ({ contexts }) => {
+        const before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+        return { current: name, contexts: { ...contexts, [name]: change(before) } };
+      });
       terminal.warn(`context ${name} is stored in ${path}, and is the current one`);
     });
 }
@@ -68,11 +76,12 @@ function listCommand({ env, terminal }: Environment): Command {
     async ({ json }: CommonOptions) => {
       const { current, contexts } = await readContexts(contextFilePath(env));
       const items = Object.entries(contexts).map(
-        ([name, { authUrl, limiterUrls = [], key, limiterToken }]) => ({
+        ([name, { authUrl, limiterUrls = [], login, key, limiterToken }]) => ({
           name,
           current: name === current,
           authUrl,
           limiterUrls,
+          isSignedIn: login !== undefined,
           hasKey: key !== undefined,
           hasLimiterToken: limiterToken !== undefined,
         }),
@@ -83,10 +92,10 @@ function listCommand({ env, terminal }: Environment): Command {
           CURRENT: (item) => (item.current ? '*' : ' '),
           NAME: (item) => item.name,
           'AUTH SERVER': (item) => item.authUrl,
-          KEY: (item) => (item.hasKey ? 'yes' : 'no'),
+          CREDENTIAL: (item) => (item.isSignedIn ? 'login' : item.hasKey ? 'key' : undefined),
           'COUNTER API': (item) => item.limiterUrls.join(' '),
         },
-        empty: 'There is no context yet. Add one: tollgate context set <name> --auth-url <url> --key-stdin',
+        empty: 'There is no context yet. Add one: tollgate login --auth-url <url>',
       });
     },
   );
@@ -97,9 +106,10 @@ function useCommand({ env, terminal }: Environment): Command {
     .argument('<name>', 'Name of the context.')
     .action(async (name: string) => {
       const path = contextFilePath(env);
-      const { contexts } = await readContexts(path);
-      requireContext(contexts, name);
-      await writeContexts(path, { current: name, contexts });
+      await updateContexts(path, ({ contexts }) => {
+        requireContext(contexts, name);
+        return { current: name, contexts };
+      });
       terminal.warn(`context ${name} is the current one`);
     });
 }
@@ -109,11 +119,12 @@ function removeCommand({ env, terminal }: Environment): Command {
     .argument('<name>', 'Name of the context.')
     .action(async (name: string) => {
       const path = contextFilePath(env);
-      const { current, contexts } = await readContexts(path);
-      requireContext(contexts, name);
-      const { [name]: _removed, ...others } = contexts;
-      const next = current === name ? undefined : current;
-      await writeContexts(path, { ...(next !== undefined && { current: next }), contexts: others });
+      await updateContexts(path, ({ current, contexts }) => {
+        requireContext(contexts, name);
+        const { [name]: _removed, ...others } = contexts;
+        const next = current === name ? undefined : current;
+        return { ...(next !== undefined && { current: next }), contexts: others };
+      });
       terminal.warn(`context ${name} is removed`);
     });
 }
@@ -121,10 +132,4 @@ function removeCommand({ env, terminal }: Environment): Command {
 function requireContext(contexts: Readonly<Record<string, Context>>, name: string): void {
   if (!Object.hasOwn(contexts, name))
     throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
-}
-
-function requireUrl(text: string): void {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
-    throw new CommandFailure(`not an http or https URL without credentials: ${text}`);
 }

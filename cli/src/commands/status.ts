@@ -1,6 +1,7 @@
 import { type AuthClient, type RequestError, unwrap } from '@tollgate/admin-clients/clients';
 import type { Command } from 'commander';
 import { authClient, type Limiter, limitersOf, readContext } from '../connection/connect.ts';
+import { personName } from '../connection/sign-in.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson, style } from '../output/terminal.ts';
@@ -29,6 +30,7 @@ export function statusCommand(environment: Environment): Command {
     const auth = authClient(context, timeoutMs);
     const findings = await Promise.all([
       ...(auth === undefined ? [] : [checkAuth(authUrl, auth)]),
+      ...(auth === undefined || typeof context.token === 'string' ? [] : [checkSignIn(authUrl, auth)]),
       ...limitersOf(context, timeoutMs).map(checkLimiter),
     ]);
     if (findings.length === 0)
@@ -57,6 +59,11 @@ function checkAuth(url: string, client: AuthClient): Promise<Finding> {
     const { status } = await unwrap(client.GET('/ready'));
     return `version ${version}, ${status}`;
   });
+}
+
+/** Who one is, for a context with a sign-in. */
+function checkSignIn(url: string, client: AuthClient): Promise<Finding> {
+  return toFinding('sign-in', url, () => personName(client));
 }
 
 function checkLimiter({ url, client }: Limiter): Promise<Finding> {

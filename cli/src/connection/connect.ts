@@ -8,6 +8,7 @@ import {
 } from '@tollgate/admin-clients/clients';
 import { CommandFailure } from '../failure.ts';
 import { type Context, contextFilePath, readContexts } from './contexts.ts';
+import { tokenSource } from './sign-in.ts';
 
 /** Where a command finds its context and its credentials. */
 export interface Source {
@@ -25,16 +26,32 @@ export interface Limiter {
   readonly client: LimiterClient;
 }
 
+/** A context, and the credential that its services get. */
+export interface Connection extends Context {
+  /** An API key, or a function that returns an access token. Empty: there is none. */
+  readonly token: string | (() => Promise<string>);
+}
+
+/** The name of the context that a command uses. */
+export function contextName(
+  { env, contextName: given }: Source,
+  current: string | undefined,
+): string | undefined {
+  return given ?? (env.TOLLGATE_CONTEXT || current);
+}
+
 /** The context, with what the environment has instead. @throws CommandFailure if there is none. */
-export async function readContext({ env, contextName }: Source): Promise<Context> {
-  const { current, contexts } = await readContexts(contextFilePath(env));
-  const name = contextName ?? (env.TOLLGATE_CONTEXT || current);
+export async function readContext(source: Source): Promise<Connection> {
+  const { env } = source;
+  const path = contextFilePath(env);
+  const { current, contexts } = await readContexts(path);
+  const name = contextName(source, current);
   const context = name === undefined ? {} : Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (context === undefined)
     throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
   const { TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER_URLS, TOLLGATE_LIMITER_TOKEN } = env;
   const { TOLLGATE_XDS_URL, TOLLGATE_XDS_TOKEN } = env;
-  return {
+  const merged: Context = {
     ...context,
     ...(TOLLGATE_AUTH_URL && { authUrl: TOLLGATE_AUTH_URL }),
     ...(TOLLGATE_KEY && { key: TOLLGATE_KEY }),
@@ -43,6 +60,12 @@ export async function readContext({ env, contextName }: Source): Promise<Context
     ...(TOLLGATE_XDS_URL && { xdsUrl: TOLLGATE_XDS_URL }),
     ...(TOLLGATE_XDS_TOKEN && { xdsToken: TOLLGATE_XDS_TOKEN }),
   };
+  const { authUrl, login, key = '' } = merged;
+  // The tokens of a sign-in are for the server that they are from.
+  const usesLogin = login !== undefined && !TOLLGATE_KEY && authUrl === context.authUrl;
+  const token =
+    usesLogin && name !== undefined && authUrl !== undefined ? tokenSource(authUrl, { path, name }) : key;
+  return { ...merged, token };
 }
 
 /** @throws CommandFailure without the URL of the server. */
@@ -57,7 +80,7 @@ export async function connectAuth(source: Source): Promise<AuthClient> {
 
 /** Undefined without the URL of the server. */
 export function authClient(
-  { authUrl: url, key: token = '' }: Context,
+  { authUrl: url, token }: Pick<Connection, 'authUrl' | 'token'>,
   timeoutMs = defaultTimeoutMs,
 ): AuthClient | undefined {
   return url === undefined ? undefined : createAuthClient({ url, token, timeoutMs });
@@ -75,19 +98,19 @@ export async function connectLimiters(source: Source): Promise<readonly [Limiter
 
 /** All replicas; none without a URL. */
 export function limitersOf(
-  { limiterUrls = [], limiterToken, key = '' }: Context,
+  { limiterUrls = [], limiterToken, token: ownToken }: Connection,
   timeoutMs = defaultTimeoutMs,
 ): readonly Limiter[] {
-  const token = limiterToken ?? key;
+  const token = limiterToken ?? ownToken;
   return limiterUrls.map((url) => ({ url, client: createLimiterClient({ url, token, timeoutMs }) }));
 }
 
 /** @throws CommandFailure without the URL of the server. */
 export async function connectXds(source: Source): Promise<XdsClient> {
-  const { xdsUrl: url, xdsToken, key = '' } = await readContext(source);
+  const { xdsUrl: url, xdsToken, token } = await readContext(source);
   if (url === undefined)
     throw new CommandFailure(
       'the context has no xDS server: run tollgate context set --xds-url http://127.0.0.1:8090, or set TOLLGATE_XDS_URL',
     );
-  return createXdsClient({ url, token: xdsToken ?? key, timeoutMs: defaultTimeoutMs });
+  return createXdsClient({ url, token: xdsToken ?? token, timeoutMs: defaultTimeoutMs });
 }

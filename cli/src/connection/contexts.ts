@@ -1,7 +1,9 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { VersionedRecord } from '@tollgate/oauth2-client/token-manager';
 import { CommandFailure } from '../failure.ts';
+import { withFileLock } from './file-lock.ts';
 
 /** The services of one installation. */
 export interface Context {
@@ -9,9 +11,11 @@ export interface Context {
   readonly authUrl?: string;
   /** An API key with admin scopes. */
   readonly key?: string;
+  /** Tokens of `tollgate login`, which are used instead of `key`. */
+  readonly login?: VersionedRecord;
   /** Base URLs of the counter API, one for each replica of the rate limit service. */
   readonly limiterUrls?: readonly string[];
-  /** A token of the counter API. Default: `key`, which a limiter with ADMIN_KEYS_URL accepts. */
+  /** A token of the counter API. Default: that of `login`, or `key`. */
   readonly limiterToken?: string;
   /** Base URL of the admin API of the xDS server. */
   readonly xdsUrl?: string;
@@ -61,15 +65,44 @@ function isContextFile(value: unknown): value is ContextFile {
 
 function isContext(value: unknown): value is Context {
   if (typeof value !== 'object' || value === null) return false;
-  const { limiterUrls = [], ...texts }: Partial<Record<string, unknown>> = { ...value };
+  const { limiterUrls = [], login, ...texts }: Partial<Record<string, unknown>> = { ...value };
   const isTextList = Array.isArray(limiterUrls) && limiterUrls.every((url) => typeof url === 'string');
+  if (login !== undefined && !isLogin(login)) return false;
   return isTextList && Object.values(texts).every((text) => typeof text === 'string');
 }
 
-/** Replaces the file, which only its owner may read: it has keys. */
-export async function writeContexts(path: string, file: ContextFile): Promise<void> {
+function isLogin(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { version, record }: Partial<Record<string, unknown>> = { ...value };
+  return typeof version === 'string' && typeof record === 'object' && record !== null;
+}
+
+/**
+ * Changes the file while no other command does: it has tokens that another one may have renewed.
+ * Returns false if `change` returns no new content.
+ */
+export async function updateContexts(
+  path: string,
+  change: (file: ContextFile) => ContextFile | undefined,
+): Promise<boolean> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  return withFileLock(path, async () => {
+    const next = change(await readContexts(path));
+    if (next !== undefined) await writeContexts(path, next);
+    return next !== undefined;
+  });
+}
+
+/** Replaces the file, which only its owner may read: it has keys. */
+async function writeContexts(path: string, file: ContextFile): Promise<void> {
   const next = `${path}.${process.pid}`;
   await writeFile(next, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
   await rename(next, path);
+}
+
+/** The context for an auth server, which must not get the tokens of another one. */
+export function withoutLogin(context: Context | undefined, authUrl: string): Context | undefined {
+  if (context === undefined || context.authUrl === authUrl) return context;
+  const { login: _ended, ...others } = context;
+  return others;
 }

@@ -9,11 +9,13 @@ interface Result {
   readonly errors: string;
 }
 
-/** How a command that runs until Ctrl-C is followed and ended. */
+/** How a command is followed and ended while it runs. */
 interface Running {
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   /** Gets each output of the command. */
-  readonly onOutput: (text: string) => void;
+  readonly onOutput?: (text: string) => void;
+  /** Enters the code of a sign-in, as a person does. */
+  readonly onCode?: (userCode: string) => Promise<unknown>;
 }
 
 /** Runs commands with the environment, whose contexts are those of the test. */
@@ -28,17 +30,21 @@ export function cli(t: Test, env: NodeJS.ProcessEnv = {}, input = '', running?: 
       terminal: {
         print(text) {
           output += text;
-          running?.onOutput(text);
+          running?.onOutput?.(text);
         },
         warn(line) {
           errors += `${line}\n`;
-          running?.onOutput(line);
+          running?.onOutput?.(line);
         },
         isInteractive: false,
       },
       env: { TOLLGATE_CONFIG: config, ...env },
       readInput: async () => input,
       interruption: () => running?.signal ?? new AbortController().signal,
+      sleep: async () => {
+        const [, code = ''] = /enter the code (\S+)/.exec(errors) ?? [];
+        await running?.onCode?.(code);
+      },
     });
     return { exitCode, output, errors };
   };

@@ -6,8 +6,11 @@ import type { paths as XdsPaths } from './generated/xds.d.ts';
 export interface ClientOptions {
   /** Base URL, such as `https://auth.example.com`. */
   readonly url: string;
-  /** An API key with admin scopes, or a token. Empty: none is sent. */
-  readonly token: string;
+  /**
+   * An API key with admin scopes or a token, or a function that is called for each request. Empty:
+   * none is sent.
+   */
+  readonly token: string | (() => Promise<string>);
   /** Time for a response. */
   readonly timeoutMs: number;
 }
@@ -39,9 +42,12 @@ export function createXdsClient(options: ClientOptions): XdsClient {
 function toClientOptions({ url, token, timeoutMs }: ClientOptions, headers: Record<string, string>) {
   return {
     baseUrl: url.replace(/\/+$/, ''),
-    headers: { ...headers, ...(token !== '' && { authorization: `Bearer ${token}` }) },
-    fetch: (request: Request) =>
-      fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]) }),
+    headers,
+    fetch: async (request: Request) => {
+      const text = typeof token === 'string' ? token : await token();
+      if (text !== '') request.headers.set('authorization', `Bearer ${text}`);
+      return fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]) });
+    },
   };
 }
 
@@ -69,6 +75,8 @@ interface Result<T> {
 /** The body of a successful response. @throws RequestError with the reason of the service. */
 export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
   const { data, error, response } = await request.catch((cause: unknown) => {
+    // There is no token for the request.
+    if (cause instanceof RequestError) throw cause;
     throw new RequestError(`the service cannot be reached: ${describeCause(cause)}`, { code: 'unreachable' });
   });
   // Parsed boundary: 204 has no body, and its type has none.

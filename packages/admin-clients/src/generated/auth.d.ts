@@ -84,6 +84,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/.well-known/oauth-authorization-server": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Metadata of the OAuth server (RFC 8414) */
+        get: operations["getOAuthMetadata"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -730,6 +747,214 @@ export interface paths {
         put?: never;
         /** Replace the secret of an OAuth client, and end its tokens */
         post: operations["adminRegenerateOAuthClientSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Get tokens as an OAuth client: `authorization_code` (RFC 6749 §4.1.3), `refresh_token` (§6), `client_credentials` (§4.4) */
+        post: operations["createOAuthToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/device_authorization": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start the request of a device, for which a user enters a code (RFC 8628) */
+        post: operations["authorizeDevice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/par": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Push the parameters of an authorization request (RFC 9126) */
+        post: operations["pushAuthorizationRequest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the session of a token of the client (RFC 7009) */
+        post: operations["revokeOAuthToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/introspect": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Whether a token is valid, for its client or its resource (RFC 7662) */
+        post: operations["introspectToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/clients/register": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Register an OAuth client, if allowed (RFC 7591) */
+        post: operations["registerOAuthClient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/authorize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Ask a user for access (RFC 6749 §4.1.1): redirects to the page of the application */
+        get: operations["authorizeOAuthClient"];
+        put?: never;
+        /** The same, as a form (OpenID Connect Core §3.1.2.1) */
+        post: operations["authorizeOAuthClientByForm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sign a user out for a client (OpenID Connect RP-Initiated Logout): redirects to the hosted page */
+        get: operations["endOAuthSession"];
+        put?: never;
+        /** The same, as a form */
+        post: operations["endOAuthSessionByForm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/authorizations/{authorization_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a request for access, and bind it to the user. With an earlier consent: where to redirect to */
+        get: operations["getOAuthAuthorization"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/authorizations/{authorization_id}/consent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** `approve` or `deny` a request for access. Returns where to redirect to */
+        post: operations["decideOAuthAuthorization"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/user/oauth/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List OAuth clients that the user has given access */
+        get: operations["listOAuthGrants"];
+        put?: never;
+        post?: never;
+        /** Revoke the access of an OAuth client, and end its sessions */
+        delete: operations["revokeOAuthGrant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/userinfo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Claims of the user by the scopes of the token (OpenID Connect Core §5.3) */
+        get: operations["getUserInfo"];
+        put?: never;
+        /** The same (OpenID Connect Core §5.3.1) */
+        post: operations["getUserInfoByForm"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2439,6 +2664,28 @@ export interface operations {
         };
     };
     getOpenIdConfiguration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenIdConfiguration"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getOAuthMetadata: {
         parameters: {
             query?: never;
             header?: never;
@@ -5858,6 +6105,715 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["OAuthClient"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    createOAuthToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "grant_type": "authorization_code",
+                 *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                 *       "code": "123456",
+                 *       "redirect_uri": "https://shop.example.com/callback",
+                 *       "code_verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+                 *     }
+                 */
+                "application/json": {
+                    grant_type?: string;
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                    code?: string;
+                    redirect_uri?: string;
+                    code_verifier?: string;
+                    refresh_token?: string;
+                    subject_token?: string;
+                    subject_token_type?: string;
+                    actor_token?: string;
+                    requested_token_type?: string;
+                    audience?: string;
+                    assertion?: string;
+                    device_code?: string;
+                    scope?: string;
+                    resource?: string | string[];
+                };
+                "application/x-www-form-urlencoded": {
+                    grant_type?: string;
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                    code?: string;
+                    redirect_uri?: string;
+                    code_verifier?: string;
+                    refresh_token?: string;
+                    subject_token?: string;
+                    subject_token_type?: string;
+                    actor_token?: string;
+                    requested_token_type?: string;
+                    audience?: string;
+                    assertion?: string;
+                    device_code?: string;
+                    scope?: string;
+                    resource?: string | string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "access_token": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIwMTk4In0.c2ln",
+                     *       "token_type": "Bearer",
+                     *       "expires_in": 3600,
+                     *       "refresh_token": "v1.MRjcy8nQ",
+                     *       "scope": "openid email"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ClientToken"];
+                };
+            };
+            "4XX": components["responses"]["OAuthRefused"];
+            "5XX": components["responses"]["OAuthFailed"];
+        };
+    };
+    authorizeDevice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                 *       "scope": "openid email"
+                 *     }
+                 */
+                "application/json": {
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                    scope?: string;
+                    resource?: string | string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "device_code": "GmRhmhcxhwAzkoEqiMEg",
+                     *       "user_code": "WDJB-MJHT",
+                     *       "verification_uri": "https://auth.example.com/device",
+                     *       "verification_uri_complete": "https://auth.example.com/device?user_code=WDJB-MJHT",
+                     *       "expires_in": 3600,
+                     *       "interval": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DeviceAuthorization"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    pushAuthorizationRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11"
+                 *     }
+                 */
+                "application/json": {
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "request_uri": "urn:ietf:params:oauth:request_uri:c9f1d2",
+                     *       "expires_in": 3600
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PushedRequest"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    revokeOAuthToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                 *       "token": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                    token?: string;
+                    token_type_hint?: string;
+                };
+                "application/x-www-form-urlencoded": {
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                    token?: string;
+                    token_type_hint?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {} */
+                    "application/json": components["schemas"]["Empty"];
+                };
+            };
+            "4XX": components["responses"]["OAuthRefused"];
+            "5XX": components["responses"]["OAuthFailed"];
+        };
+    };
+    introspectToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                 *       "client_secret": "s3cr3t-of-the-client",
+                 *       "token": "123456"
+                 *     }
+                 */
+                "application/json": {
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                    token?: string;
+                    token_type_hint?: string;
+                };
+                "application/x-www-form-urlencoded": {
+                    client_id?: string;
+                    client_secret?: string;
+                    client_assertion?: string;
+                    client_assertion_type?: string;
+                    token?: string;
+                    token_type_hint?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "active": true,
+                     *       "token_type": "bearer",
+                     *       "scope": "openid email",
+                     *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
+                     *       "sub": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "aud": "authenticated",
+                     *       "iss": "https://auth.example.com",
+                     *       "exp": 1,
+                     *       "iat": 1,
+                     *       "jti": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Introspection"];
+                };
+            };
+            "4XX": components["responses"]["OAuthRefused"];
+            "5XX": components["responses"]["OAuthFailed"];
+        };
+    };
+    registerOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "client_name": "Shop",
+                 *       "redirect_uris": [
+                 *         "https://shop.example.com/callback"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    redirect_uris?: string[];
+                    grant_types?: string[];
+                    client_type?: string;
+                    token_endpoint_auth_method?: string;
+                    client_name?: string;
+                    client_uri?: string;
+                    logo_uri?: string;
+                    post_logout_redirect_uris?: string[];
+                    scope?: string;
+                    application_type?: string;
+                    contacts?: string[];
+                    policy_uri?: string;
+                    tos_uri?: string;
+                    initiate_login_uri?: string;
+                    default_max_age?: number;
+                    default_acr_values?: string[];
+                    require_auth_time?: boolean;
+                    software_id?: string;
+                    software_version?: string;
+                    backchannel_logout_uri?: string;
+                    backchannel_logout_session_required?: boolean;
+                    require_pushed_authorization_requests?: boolean;
+                    dpop_bound_access_tokens?: boolean;
+                    access_token_typ?: string;
+                    response_types?: string[];
+                    subject_type?: string;
+                    id_token_signed_response_alg?: string;
+                    id_token_encrypted_response_alg?: string;
+                    userinfo_signed_response_alg?: string;
+                    userinfo_encrypted_response_alg?: string;
+                    sector_identifier_uri?: string;
+                    jwks?: {
+                        [key: string]: unknown;
+                    };
+                    jwks_uri?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "client_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "client_secret": "s3cr3t-of-the-client",
+                     *       "client_type": "confidential",
+                     *       "redirect_uris": [
+                     *         "https://shop.example.com/callback"
+                     *       ],
+                     *       "token_endpoint_auth_method": "client_secret_basic",
+                     *       "grant_types": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "response_types": [
+                     *         "code"
+                     *       ],
+                     *       "client_name": "Shop",
+                     *       "client_uri": "https://shop.example.com",
+                     *       "logo_uri": "https://shop.example.com/logo.svg",
+                     *       "jwks": {},
+                     *       "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *       "scopes": [
+                     *         "orders:read"
+                     *       ],
+                     *       "audiences": [
+                     *         "https://api.example.com"
+                     *       ],
+                     *       "plan": "pro",
+                     *       "role": "member",
+                     *       "limit": {
+                     *         "requests_per_unit": 1000,
+                     *         "unit": "minute"
+                     *       },
+                     *       "org_id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "disabled": false,
+                     *       "scope": "openid email",
+                     *       "default_max_age": 1,
+                     *       "require_auth_time": true,
+                     *       "require_pushed_authorization_requests": true,
+                     *       "dpop_bound_access_tokens": true,
+                     *       "backchannel_logout_session_required": true,
+                     *       "workload_identities": [
+                     *         {
+                     *           "issuer": "https://login.example.org",
+                     *           "subject": "system:serviceaccount:shop:orders"
+                     *         }
+                     *       ],
+                     *       "access_token_typ": "at+jwt",
+                     *       "built_in": false,
+                     *       "registration_type": "dynamic",
+                     *       "created_at": "2026-01-01T09:30:00.000Z",
+                     *       "updated_at": "2026-01-01T09:30:00.000Z",
+                     *       "client_id_issued_at": 1,
+                     *       "client_secret_expires_at": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RegisteredOAuthClient"];
+                };
+            };
+            "4XX": components["responses"]["OAuthRefused"];
+            "5XX": components["responses"]["OAuthFailed"];
+        };
+    };
+    authorizeOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the application, with tokens, a code or an error in the fragment or query; or to the provider. */
+            302: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    authorizeOAuthClientByForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the application, with tokens, a code or an error in the fragment or query; or to the provider. */
+            303: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    endOAuthSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the application, with tokens, a code or an error in the fragment or query; or to the provider. */
+            303: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    endOAuthSessionByForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the application, with tokens, a code or an error in the fragment or query; or to the provider. */
+            303: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getOAuthAuthorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                authorization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "authorization_id": "c9f1d2",
+                     *       "redirect_uri": "https://shop.example.com/callback",
+                     *       "client": {
+                     *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "name": "Payments",
+                     *         "uri": "otpauth://totp/Tollgate:ann@example.com?secret=JBSWY3DPEHPK3PXP",
+                     *         "logo_uri": "https://shop.example.com/logo.svg"
+                     *       },
+                     *       "user": {
+                     *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *         "email": "ann@example.com"
+                     *       },
+                     *       "scope": "openid email"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthAuthorization"] | components["schemas"]["OAuthRedirect"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    decideOAuthAuthorization: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                authorization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "action": "approve"
+                 *     }
+                 */
+                "application/json": {
+                    action?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "redirect_url": "https://shop.example.com/callback?code=c9f1"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthRedirect"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listOAuthGrants: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "client": {
+                     *           "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *           "name": "Payments",
+                     *           "uri": "otpauth://totp/Tollgate:ann@example.com?secret=JBSWY3DPEHPK3PXP",
+                     *           "logo_uri": "https://shop.example.com/logo.svg"
+                     *         },
+                     *         "scopes": [
+                     *           "orders:read"
+                     *         ],
+                     *         "granted_at": "2026-01-01T09:30:00.000Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["OAuthGrant"][];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    revokeOAuthGrant: {
+        parameters: {
+            query?: {
+                client_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getUserInfo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sub": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "email": "ann@example.com",
+                     *       "email_verified": true,
+                     *       "phone": "15551234567",
+                     *       "phone_verified": true,
+                     *       "phone_number_verified": true,
+                     *       "name": "Payments",
+                     *       "updated_at": 1,
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserInfo"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getUserInfoByForm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "sub": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
+                     *       "email": "ann@example.com",
+                     *       "email_verified": true,
+                     *       "phone": "15551234567",
+                     *       "phone_verified": true,
+                     *       "phone_number_verified": true,
+                     *       "name": "Payments",
+                     *       "updated_at": 1,
+                     *       "user_metadata": {
+                     *         "name": "Ann"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserInfo"];
                 };
             };
             "4XX": components["responses"]["Refused"];

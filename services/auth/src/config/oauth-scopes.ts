@@ -1,3 +1,4 @@
+import { adminScopePrefix } from '@tollgate/admin-clients/admin-scopes';
 import { type Setting, text } from '@tollgate/kit/settings';
 import { canonicalTag } from '../i18n/languages.ts';
 
@@ -18,8 +19,6 @@ const nameForm = /^[!#-+\--[\]-~]{1,128}$/;
 /** Every request for access compares them, and the page shows those of the request. */
 const maxScopes = 100;
 const maxDescriptionChars = 255;
-/** Begins scopes of the admin API: `tollgate:users:read`. */
-export const adminScopePrefix = 'tollgate:';
 /** Scopes of OpenID Connect have texts and claims of their own. */
 const reserved: readonly string[] = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'];
 

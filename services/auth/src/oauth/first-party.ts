@@ -1,6 +1,6 @@
+import { adminScopePrefix } from '@tollgate/admin-clients/admin-scopes';
 import { cliClientId, consoleClientId, consoleUris } from '@tollgate/admin-clients/first-party';
 import type { AuditActor } from '../audit/audit-log.ts';
-import { adminScopePrefix } from '../config/oauth-scopes.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { adminScopes } from '../sessions/admin-scopes.ts';

@@ -1,3 +1,4 @@
+import { isFirstPartyClient } from '@tollgate/admin-clients/first-party';
 import type { Settings } from '../config/settings.ts';
 import { OAuthError } from '../errors.ts';
 
@@ -34,6 +35,7 @@ type ScopeSettings = Pick<Settings, 'oauthServerDefaultScope' | 'oauthServerScop
 
 /** A client, as far as its scopes go. */
 interface ScopedClient {
+  readonly id: string;
   /** Own scopes, which an administrator has given it. */
   readonly scopes: readonly string[];
   readonly metadata: { readonly scope?: string };
@@ -55,7 +57,8 @@ function allowedUserScopes({ scopes, metadata }: ScopedClient, settings: ScopeSe
 }
 
 /**
- * The scopes that a client asks a user for, or those of the settings.
+ * The scopes that a client asks a user for, or those of the settings. Programs of Tollgate get all
+ * of theirs: which ones there are depends on the version of the server.
  *
  * @throws OAuthError `invalid_scope`
  */
@@ -65,7 +68,9 @@ export function grantUserScopes(
   settings: ScopeSettings,
 ): readonly string[] {
   const allowed = allowedUserScopes(client, settings);
-  const defaults = splitScope(settings.oauthServerDefaultScope).filter((scope) => allowed.includes(scope));
+  const defaults = isFirstPartyClient(client.id)
+    ? allowed
+    : splitScope(settings.oauthServerDefaultScope).filter((scope) => allowed.includes(scope));
   const names = requested === undefined ? defaults : grantScopes(requested, allowed);
   if (names.length === 0) throw new OAuthError('invalid_scope', 'scope is empty');
   if (names.join(' ').length > maxConsentChars) throw new OAuthError('invalid_scope', 'scope is too long');

@@ -1,4 +1,4 @@
-import { adminScopePrefix } from '../config/oauth-scopes.ts';
+import { adminScopePrefix } from '@tollgate/admin-clients/admin-scopes';
 
 /** Rights in the admin API with their meanings. `…:write` includes `…:read`. */
 export const adminScopeDocs = {

@@ -1,0 +1,122 @@
+import { adminScopePrefix } from '@tollgate/admin-clients/admin-scopes';
+import { AbortError, OAuthClientError, TokenUnavailableError } from '@tollgate/oauth2-client';
+import { pollDeviceToken, startDeviceAuthorization } from '@tollgate/oauth2-client/device';
+import type { Command } from 'commander';
+import { authClient, contextName, readContext } from '../connection/connect.ts';
+import { contextFilePath, readContexts, updateContexts, withoutLogin } from '../connection/contexts.ts';
+import { oauthClient, personName, tokenManager, toRequestError } from '../connection/sign-in.ts';
+import { CommandFailure, exitCodes } from '../failure.ts';
+import { printJson } from '../output/terminal.ts';
+import { type CommonOptions, command, type Environment, requireUrl, toSource } from './command.ts';
+
+interface LoginOptions extends CommonOptions {
+  readonly authUrl?: string;
+  readonly scope?: readonly string[];
+}
+
+/** The name of the first context of a person who does not choose one. */
+const defaultName = 'default';
+
+/** `tollgate login` */
+export function loginCommand(environment: Environment): Command {
+  const { env, terminal, sleep, interruption } = environment;
+  return command('login', 'Sign in to the auth server of the context with a code, in any browser.', [
+    'tollgate login --auth-url https://auth.example.com',
+    'tollgate login --scope users:read audit:read',
+  ])
+    .option('--auth-url <url>', 'Base URL of the auth server. Default: that of the context.')
+    .option('--scope <names...>', 'Admin scopes of the sign-in. Default: all.')
+    .action(async (options: LoginOptions) => {
+      const path = contextFilePath(env);
+      const { current, contexts } = await readContexts(path);
+      const name = contextName(toSource(environment, options), current) ?? defaultName;
+      const known = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+      const { authUrl = known?.authUrl } = options;
+      if (authUrl === undefined)
+        throw new CommandFailure(
+          `the context ${name} has no auth server: add --auth-url https://auth.example.com`,
+        );
+      requireUrl(authUrl);
+      // The other tokens and URLs of the context stay.
+      await updateContexts(path, (file) => ({
+        current: name,
+        contexts: { ...file.contexts, [name]: { ...withoutLogin(file.contexts[name], authUrl), authUrl } },
+      }));
+      try {
+        const client = oauthClient(authUrl);
+        const { scope } = options;
+        const device = await startDeviceAuthorization(client, scope ? { scope: toScope(scope) } : {});
+        terminal.warn(
+          `Open ${device.verificationUri} in a browser, and enter the code ${device.userCode}\nThe code is valid until ${new Date(device.expiresAt * 1000).toLocaleTimeString()}. Enter it only because you ran this command.`,
+        );
+        const token = await pollDeviceToken(client, device, {
+          signal: interruption(),
+          ...(sleep && { sleep }),
+        });
+        await tokenManager(authUrl, { path, name }).setToken(token);
+      } catch (error) {
+        throw error instanceof OAuthClientError ? toLoginError(error) : error;
+      }
+      const who = await whoAmI(environment, { ...options, context: name });
+      if (options.json) printJson(terminal, { context: name, ...who });
+      else terminal.warn(`signed in as ${who.name}, in the context ${name}`);
+    });
+}
+
+/** The names are those of docs/admin-scopes.md. The status shows the email address. */
+function toScope(names: readonly string[]): string {
+  const full = names.map((name) => (name.startsWith(adminScopePrefix) ? name : `${adminScopePrefix}${name}`));
+  return ['email', ...full].join(' ');
+}
+
+function toLoginError(error: OAuthClientError): Error {
+  const code = 'code' in error ? error.code : undefined;
+  if (code === 'access_denied') return new CommandFailure('the sign-in was refused', exitCodes.failed);
+  if (code === 'expired_token' || error instanceof TokenUnavailableError)
+    return new CommandFailure('the code has expired: run tollgate login again', exitCodes.failed);
+  if (error instanceof AbortError) return new CommandFailure('the sign-in was interrupted', exitCodes.failed);
+  return toRequestError(error);
+}
+
+/** The person who has signed in, as the auth server says. */
+async function whoAmI(environment: Environment, options: CommonOptions): Promise<{ readonly name: string }> {
+  const client = authClient(await readContext(toSource(environment, options)));
+  if (client === undefined) throw new CommandFailure('the context has no auth server');
+  return { name: await personName(client) };
+}
+
+/** `tollgate logout` */
+export function logoutCommand(environment: Environment): Command {
+  const { env, terminal } = environment;
+  return command('logout', 'End the sign-in of the context, also at the auth server.', [
+    'tollgate logout',
+    'tollgate logout --context shop',
+  ]).action(async (options: CommonOptions) => {
+    const path = contextFilePath(env);
+    const { current, contexts } = await readContexts(path);
+    const name = contextName(toSource(environment, options), current);
+    const context = name !== undefined && Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+    if (name === undefined || context?.login === undefined || context.authUrl === undefined)
+      throw new CommandFailure('there is no sign-in in this context');
+    const revoked = await tokenManager(context.authUrl, { path, name })
+      .revoke()
+      .then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof OAuthClientError) return false;
+          throw error;
+        },
+      );
+    await updateContexts(path, (file) => {
+      const { login: _ended, ...others } = file.contexts[name] ?? {};
+      return { ...file, contexts: { ...file.contexts, [name]: others } };
+    });
+    if (!revoked)
+      throw new CommandFailure(
+        'the tokens are removed here, but the auth server could not end their session: end it on /pages/security',
+        exitCodes.failed,
+      );
+    if (options.json) printJson(terminal, { context: name });
+    else terminal.warn(`signed out of the context ${name}`);
+  });
+}
