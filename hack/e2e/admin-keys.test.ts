@@ -1,15 +1,17 @@
+import { join } from 'node:path';
 import { serviceKey } from '@tollgate/kit/service-key';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
-import { authServerSecret, startRateLimitService } from '@tollgate/testkit/services';
+import { authServerSecret, startRateLimitService, startXdsServer } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
+import { manifest } from './support/limits.ts';
 import { startAuth, startAuthDatabase } from './support/processes.ts';
 import { sendJson } from './support/requests.ts';
 
 const rules = 'domain: shop\ndescriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 2 } }]';
 
-t.test('credentials of the auth server administer the limiter as their scopes say', async (t) => {
+t.test('credentials of the auth server administer other services as their scopes say', async (t) => {
   const auth = await startAuth(t, await startAuthDatabase(t), { SVC_API_KEYS_ENABLED: 'true' });
   const keysUrl = `${auth.url}/admin/api-keys`;
   const token = serviceKey(authServerSecret);
@@ -57,6 +59,22 @@ t.test('credentials of the auth server administer the limiter as their scopes sa
   const { access_token: person } = JSON.parse(signedIn.text) as { readonly access_token: string };
   t.match(await call('reset', person), { status: 200 });
   await awaitUntil(() => /caller\W+ada@example\.com/.test(limiter.logs()), { what: 'the audit line' });
+
+  const console = await newKey('console', 'policies:read');
+  folder.write('manifests/web.json', manifest({ name: 'web', domain: 'shop', limits: { user: 2 } }));
+  const xds = await startXdsServer({
+    XDS_FOLDER: join(folder.path, 'manifests'),
+    XDS_ADMIN_KEYS_URL: auth.url,
+    XDS_ADMIN_KEYS_TOKEN: verifier.key,
+  });
+  t.teardown(xds.stop);
+  const askXds = async (credential: string) =>
+    (await sendJson(`${xds.adminUrl}/v1/status`, { method: 'GET', token: credential })).status;
+  t.equal(await askXds(console.key), 200);
+  t.equal(await askXds(person), 200);
+  t.equal(await askXds(reader.key), 403);
+  t.equal(await askXds(`${reader.key}x`), 401);
+
   await auth.signOut(person);
   const refused = async () => (await call('peek', person)).status === 401;
   await awaitUntil(refused, { what: 'the refusal after five seconds' });
