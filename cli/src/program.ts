@@ -3,14 +3,17 @@ import { RequestError } from '@tollgate/admin-clients/clients';
 import { Command, CommanderError } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { auditCommands } from './commands/audit.ts';
+import { benchCommands } from './commands/bench.ts';
 import type { Environment } from './commands/command.ts';
 import { contextCommands } from './commands/context.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
 import { keyCommands } from './commands/keys.ts';
 import { limitCommands } from './commands/limits.ts';
 import { policyCommands } from './commands/policy.ts';
 import { loginCommand, logoutCommand } from './commands/sign-in.ts';
 import { statusCommand } from './commands/status.ts';
+import { topCommand } from './commands/top.ts';
 import { upCommand } from './commands/up.ts';
 import { userCommands } from './commands/users.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
@@ -37,6 +40,9 @@ function createProgram(environment: Environment): Command {
     loginCommand(environment),
     logoutCommand(environment),
     statusCommand(environment),
+    topCommand(environment),
+    doctorCommand(environment),
+    benchCommands(environment),
     explainCommand(environment),
     policyCommands(environment),
     limitCommands(environment),

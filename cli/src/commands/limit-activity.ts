@@ -101,7 +101,7 @@ export function refusalsCommand(environment: Environment): Command {
   });
 }
 
-function parseLimit(text: string): number {
+export function parseLimit(text: string): number {
   const limit = Number(text);
   if (!/^\d+$/.test(text) || limit < 1 || limit > 1_000)
     throw new InvalidArgumentError('It is a number from 1 to 1000.');

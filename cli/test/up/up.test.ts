@@ -91,10 +91,34 @@ ports: ${JSON.stringify(ports)}
     const context = Object.fromEntries([...variables].map(([, name, value]) => [name, value]));
     const other = cli(t, context);
     t.match(await other('status'), { exitCode: 0 });
+    t.match(await other('top'), {
+      exitCode: 0,
+      output: /^HITS +REFUSED .*\n3 +1 +20\S+ +2 per day +policy\/local\/up +limit=per-user,/,
+    });
+    const admin = `http://127.0.0.1:${ports.envoyAdmin}`;
+    const xds = `http://127.0.0.1:${ports.xdsAdmin}`;
+    const found = await other('doctor', '--xds-url', xds, '--envoy-admin', admin);
+    t.match(found, { exitCode: 0, output: /^ok +version .*^ok +envoy +cluster ext_authz +1 endpoint/ms });
     t.match(await other('limits', 'refusals'), {
       exitCode: 0,
       output: /per-user,.* 2 per day {2}OVER_LIMIT/,
     });
+  });
+
+  await t.test('a load shows how fast they respond', async (t) => {
+    const bounds = ['--duration', '1s', '--rate', '50', '--connections', '2'];
+    const sent = await tollgate('bench', 'http', `${gateway}/public`, ...bounds);
+    t.match(sent, {
+      exitCode: 0,
+      output:
+        /^50 requests in .* 2 connections\n\n +50 {2}200\n\np50 .* p90 .* p99 .*\n\n(?: +<= .* % \|#*\n)+$/,
+    });
+    const withToken = cli(t, {}, `${token}\n`);
+    const check = ['bench', 'ext-authz', `127.0.0.1:${ports.authGrpc}`, '--path', '/admin', '--token-stdin'];
+    t.match(await withToken(...check, ...bounds), { exitCode: 0, output: /\n +50 {2}denied 403\n/ });
+    const ask = ['bench', 'ratelimit', `localhost:${ports.limiterGrpc}`, '--domain', 'none', 'a=b'];
+    const asked = await tollgate(...ask, ...bounds, '--json');
+    t.match(JSON.parse(asked.output), { requests: 50, outcomes: { OK: 50 }, milliseconds: { p99: Number } });
   });
 
   await t.test('a change is in force without a restart, an invalid one changes nothing', async (t) => {

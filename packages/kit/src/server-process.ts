@@ -34,7 +34,7 @@ interface ServerProcessOptions {
   env?: Readonly<Record<string, string>>;
   /** Repeated until it does not throw: then the program is ready. */
   ready: () => Promise<void>;
-  /** Default 60000: a cold Envoy takes 3 s on a busy machine with two cores. */
+  /** Default 150000: the auth server with a new database can take a minute on a busy machine. */
   readyTimeoutMs?: number;
   /** Receives each line of its output. */
   onLine?: ((line: string) => void) | undefined;
@@ -58,7 +58,7 @@ const stopTimeoutMs = 30_000;
  * time, the reason of the signal when it aborts; nothing is left running.
  */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
-  const { command, args, env, ready, readyTimeoutMs = 60_000, onLine, signal } = options;
+  const { command, args, env, ready, readyTimeoutMs = 150_000, onLine, signal } = options;
   // A process group of its own: a Ctrl-C in the terminal reaches this process first, and kill()
   // reaches the server.
   const child = spawn('/bin/sh', watchdogArguments('TERM', command, args), {

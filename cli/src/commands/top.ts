@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { RequestError, unwrap } from '@tollgate/admin-clients/clients';
+import { parseDuration } from '@tollgate/kit/time';
+import { type Command, InvalidArgumentError } from 'commander';
+import { connectLimiters, type Limiter } from '../connection/connect.ts';
+import { formatEntries } from '../descriptor.ts';
+import { CommandFailure, exitCodes } from '../failure.ts';
+import { printTable } from '../output/table.ts';
+import { printJson, type Terminal } from '../output/terminal.ts';
+import { type KeyActivity, mergeActivity, type ReplicaActivity } from '../top/activity.ts';
+import { type CommonOptions, command, type Environment, toSource } from './command.ts';
+import { parseLimit } from './limit-activity.ts';
+
+interface TopOptions extends CommonOptions {
+  readonly domain?: string;
+  readonly limit: number;
+  readonly interval: number;
+  readonly once?: true;
+}
+
+/** Most items that a replica returns. */
+const maxItems = 1_000;
+
+/** `tollgate top`: who is limited now, over all replicas. */
+export function topCommand(environment: Environment): Command {
+  const { terminal } = environment;
+  return command('top', 'Watch the keys with the most refusals and hits, over all replicas.', [
+    'tollgate top',
+    'tollgate top --domain shop --interval 5s',
+    'tollgate top --once --json',
+  ])
+    .option('--domain <name>', 'Only those of a domain.')
+    .option('--limit <number>', 'Most keys, 1 to 1000.', parseLimit, 20)
+    .option('--interval <duration>', 'Time between two tables, 500ms or more.', parseInterval, 2_000)
+    .option('--once', 'Print one table. Default where the output is no terminal.')
+    .action(async (options: TopOptions) => {
+      const limiters = await connectLimiters(toSource(environment, options));
+      if (options.once || options.json || !terminal.isInteractive)
+        return showOnce(limiters, environment, options);
+      const signal = environment.interruption();
+      while (!signal.aborted) {
+        redraw(terminal, await readActivity(limiters, options), options);
+        await delay(options.interval, undefined, { signal }).catch(() => undefined);
+      }
+    });
+}
+
+async function showOnce(
+  limiters: readonly Limiter[],
+  { terminal }: Environment,
+  options: TopOptions,
+): Promise<void> {
+  const { keys, unreachable } = await readActivity(limiters, options);
+  if (unreachable.length === limiters.length)
+    throw new CommandFailure(unreachable.join('\n'), exitCodes.failed);
+  if (options.json) printJson(terminal, keys);
+  else printKeys(terminal, keys);
+  for (const line of unreachable) terminal.warn(line);
+}
+
+interface Activity {
+  readonly keys: readonly KeyActivity[];
+  /** Sentences about replicas that do not answer. */
+  readonly unreachable: readonly string[];
+}
+
+async function readActivity(
+  limiters: readonly Limiter[],
+  { domain, limit }: Pick<TopOptions, 'domain' | 'limit'>,
+): Promise<Activity> {
+  const query = { limit: maxItems, ...(domain !== undefined && { domain }) };
+  const results = await Promise.all(limiters.map((limiter) => readReplica(limiter, query)));
+  const answered = results.filter((result) => typeof result !== 'string');
+  return {
+    keys: mergeActivity(answered).slice(0, limit),
+    unreachable: results.filter((result) => typeof result === 'string'),
+  };
+}
+
+async function readReplica(
+  { url, client }: Limiter,
+  query: { readonly domain?: string; readonly limit: number },
+): Promise<ReplicaActivity | string> {
+  try {
+    const [{ keys }, { refusals }] = await Promise.all([
+      unwrap(client.GET('/v1/top', { params: { query } })),
+      unwrap(client.GET('/v1/refusals', { params: { query } })),
+    ]);
+    return { keys, refusals };
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return `${url}: ${error.code}: ${error.message}`;
+  }
+}
+
+function printKeys(terminal: Terminal, keys: readonly KeyActivity[]): void {
+  printTable(terminal, keys, {
+    columns: {
+      HITS: ({ hits }) => hits,
+      REFUSED: ({ refused }) => refused,
+      'LAST REFUSAL': ({ lastRefusal }) => lastRefusal,
+      LIMIT: ({ limit }) => limit,
+      DOMAIN: ({ domain }) => domain,
+      DESCRIPTOR: ({ entries }) => formatEntries(entries),
+    },
+    empty: 'No limited request arrived in the last two minutes.',
+  });
+}
+
+/** Moves to the start of the screen, and clears what remains of the last table. */
+function redraw(terminal: Terminal, { keys, unreachable }: Activity, { interval }: TopOptions): void {
+  let text = '';
+  const buffer: Terminal = {
+    ...terminal,
+    print(part) {
+      text += part;
+    },
+    warn(line) {
+      text += `${line}\n`;
+    },
+  };
+  buffer.print(`Hits of the last one to two minutes, every ${interval / 1000} s. Ctrl-C ends.\n\n`);
+  printKeys(buffer, keys);
+  for (const line of unreachable) buffer.warn(line);
+  terminal.print(`\u001b[H${text.replaceAll('\n', '\u001b[K\n')}\u001b[J`);
+}
+
+function parseInterval(text: string): number {
+  const ms = parseDuration(text) ?? 0;
+  if (ms < 500 || ms > 3_600_000) throw new InvalidArgumentError('It is a duration from 500ms to 1h.');
+  return ms;
+}

@@ -1,0 +1,28 @@
+/** The result of one check. */
+export interface Finding {
+  readonly check: 'settings' | 'port' | 'tls' | 'clock' | 'ready' | 'version' | 'envoy';
+  /** URL, file or cluster that was checked. */
+  readonly target: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** Says what to do about a problem. */
+  readonly remedy?: string;
+}
+
+type Check = Pick<Finding, 'check' | 'target'>;
+
+export function pass(check: Check, detail: string): Finding {
+  return { ...check, ok: true, detail };
+}
+
+export function fail(check: Check, detail: string, remedy: string): Finding {
+  return { ...check, ok: false, detail, remedy };
+}
+
+/** Why a request failed: `fetch failed` has the reason in its cause. */
+export function describeError(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+  return cause.name === 'TimeoutError' ? 'no response in time' : cause.message || (code ?? cause.name);
+}

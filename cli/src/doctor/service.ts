@@ -1,0 +1,92 @@
+import { unwrap } from '@tollgate/admin-clients/clients';
+import type { Limiter } from '../connection/connect.ts';
+import { checkConnection, fetchPage, type Page } from './endpoint.ts';
+import { describeError, type Finding, fail, pass } from './finding.ts';
+
+/** Options of checks of services. */
+export interface ServiceCheckOptions {
+  readonly nowMs: () => number;
+  /** Version of this command. */
+  readonly version: string;
+}
+
+/** Port, certificate, clock, readiness and version of the auth server. */
+export async function checkAuth(url: string, options: ServiceCheckOptions): Promise<readonly Finding[]> {
+  const ready = await checkReady(`${url.replace(/\/+$/, '')}/ready`, options.nowMs, {
+    403: 'the context has the URL of another service: correct it',
+    503: 'check PostgreSQL, SVC_DB_DATABASE_URL and migrations: tollgate-auth check says more',
+  });
+  if (ready.some(({ check, ok }) => check === 'ready' && !ok) || !ready.some(isReady)) return ready;
+  return [...ready, await checkVersion(url, options)];
+}
+
+function isReady({ check }: Finding): boolean {
+  return check === 'ready';
+}
+
+async function checkVersion(target: string, { nowMs, version }: ServiceCheckOptions): Promise<Finding> {
+  const check = { check: 'version', target } as const;
+  const page = await fetchPage(`${target.replace(/\/+$/, '')}/health`, nowMs).catch(() => undefined);
+  const found = /"version":\s*"v?([^"]+)"/.exec(page?.text ?? '')?.[1];
+  if (found === undefined)
+    return fail(check, 'unknown', 'this is no auth server of Tollgate: correct the URL');
+  if (found === version) return pass(check, found);
+  return fail(check, `${found}, and tollgate is ${version}`, 'install the same version of all parts');
+}
+
+const readyRemedy = 'check what the service needs, such as Redis or the xDS server; its log has the reason';
+
+/** A page that responds 2xx when its service is ready. */
+export async function checkReady(
+  target: string,
+  nowMs: () => number,
+  remedies: Readonly<Record<number, string>> = {},
+): Promise<readonly Finding[]> {
+  const connection = await checkConnection(target, nowMs());
+  if (connection.some(({ check, ok }) => check === 'port' && !ok)) return connection;
+  const check = { check: 'ready', target } as const;
+  try {
+    const { clock, ...page } = await fetchPage(target, nowMs);
+    return [...connection, ...(clock ? [clock] : []), describeReadiness(check, page, remedies)];
+  } catch (error) {
+    return [...connection, fail(check, describeError(error), 'correct the problem of the connection first')];
+  }
+}
+
+function describeReadiness(
+  check: { readonly check: 'ready'; readonly target: string },
+  { status, text }: Omit<Page, 'clock'>,
+  remedies: Readonly<Record<number, string>>,
+): Finding {
+  const [said = ''] = text.trim().slice(0, 200).split('\n');
+  if (status >= 200 && status < 300) return pass(check, said === '' ? 'ready' : said);
+  if (status === 404) return fail(check, '404', 'the service has no such page: correct the URL');
+  return fail(check, `${status} ${said}`.trim(), remedies[status] ?? readyRemedy);
+}
+
+/** Port, certificate and clock of a counter API, and whether its counters can be read. */
+export async function checkLimiter(
+  { url, client }: Limiter,
+  nowMs: () => number,
+): Promise<readonly Finding[]> {
+  const connection = await checkConnection(url, nowMs());
+  if (connection.some(({ check, ok }) => check === 'port' && !ok)) return connection;
+  const clock = (await fetchPage(url, nowMs).catch(() => undefined))?.clock;
+  const check = { check: 'ready', target: url } as const;
+  const query = { limit: 1 };
+  const found = await unwrap(client.GET('/v1/overrides', { params: { query } })).then(
+    () => pass(check, 'accepts the token, and reads its store'),
+    // Typed by `unwrap`, which throws nothing else.
+    (error: { readonly code: string; readonly message: string; readonly status?: number }) =>
+      fail(check, `${error.code}: ${error.message}`, limiterRemedy(error.status)),
+  );
+  return [...connection, ...(clock ? [clock] : []), found];
+}
+
+function limiterRemedy(status: number | undefined): string {
+  if (status === 401 || status === 403)
+    return 'set the token of the context: tollgate context set --limiter-token-stdin';
+  return status === 404
+    ? 'the URL is that of another port: ADMIN_PORT is the counter API'
+    : 'check Redis or memcached, and its URL; the log of the limiter has the reason';
+}

@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import t, { type Test } from 'tap';
+import { cli } from './helpers/tollgate.ts';
+
+async function listen(t: Test, server: ReturnType<typeof createServer>): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  // Typed for sockets of files, too.
+  return (server.address() as AddressInfo).port;
+}
+
+/** A server whose Date header is wrong by so much. */
+const serveDate =
+  (differenceMs: number): RequestListener =>
+  (_, response) => {
+    response.setHeader('date', new Date(Date.now() + differenceMs).toUTCString()).end('ok');
+  };
+
+t.test('each problem has its remedy, and exit code 3', async (t) => {
+  const tollgate = cli(t);
+  const ahead = await listen(t, createServer(serveDate(60_000)));
+  const behind = await listen(t, createServer(serveDate(-60_000)));
+  const right = await listen(t, createServer(serveDate(0)));
+  const sick = await listen(
+    t,
+    createServer((_, response) => response.writeHead(500).end('no Redis')),
+  );
+  const url = (port: number) => `http://127.0.0.1:${port}/ready`;
+  t.match(await tollgate('doctor', '--ready', url(right)), {
+    exitCode: 0,
+    output: /^STATUS .*\nok +port .*\nok +clock .* the same as here.*\nok +ready +\S+ +ok +-\n$/,
+  });
+  const found = await tollgate(
+    'doctor',
+    '--ready',
+    url(ahead),
+    url(behind),
+    url(sick),
+    'http://127.0.0.1:1/',
+  );
+  t.match(found, { exitCode: 3, errors: '4 problems\n' });
+  t.match(found.output, /FAILED +clock .* \d\d s ahead of this machine +synchronize both clocks/);
+  t.match(found.output, /FAILED +clock .* \d\d s behind this machine +synchronize both clocks/);
+  t.match(found.output, /FAILED +ready .* 500 no Redis +check what the service needs/);
+  t.match(found.output, /FAILED +port .*:1\/ .* nothing listens there: start the service/);
+  t.match(await tollgate('doctor'), { exitCode: 2, errors: /nothing to check/ });
+  t.match(await tollgate('doctor', '--ready', 'localhost'), { exitCode: 2, errors: /not a URL: localhost/ });
+});
+
+t.test('certificates are checked for trust, names and their end', async (t) => {
+  const tollgate = cli(t);
+  const { server } = makeCertificates();
+  const port = await listen(t, createTlsServer({ key: server.key, cert: server.cert }, serveDate(0)));
+  const plain = await listen(t, createServer(serveDate(0)));
+  const found = await tollgate(
+    'doctor',
+    '--ready',
+    `https://127.0.0.1:${port}/`,
+    `https://127.0.0.1:${plain}/`,
+  );
+  t.match(found, { exitCode: 3 });
+  t.match(found.output, new RegExp(`FAILED +tls +https://127.0.0.1:${port}/ .*NODE_EXTRA_CA_CERTS`));
+  t.match(found.output, new RegExp(`FAILED +tls +https://127.0.0.1:${plain}/ .*does not speak TLS`));
+});
+
+t.test('files of settings are checked as the services do', async (t) => {
+  const tollgate = cli(t);
+  const write = (name: string, text: string) => {
+    const path = join(t.testdirName, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  const limiter = write('limiter.env', 'BACKEND_TYPE=memory\nPORT=80800\nLOG_LEVL=info\nADMIN_TOKEN=short\n');
+  const xds = write('xds.env', 'XDS_SOURCE=folder\nXDS_FOLDER=/tmp\n');
+  const auth = write('auth.env', 'SVC_MODE=development\nPORT=none\n');
+  const settings = [`ratelimit=${limiter}`, `xds=${xds}`, `auth=${auth}`];
+  const found = await tollgate('doctor', '--settings', ...settings);
+  t.match(found, { exitCode: 3 });
+  t.match(found.output, /^FAILED +settings +\S+limiter.env +PORT is "80800" +expected a TCP port/m);
+  t.match(found.output, /LOG_LEVL is no setting +did you mean LOG_LEVEL\?/);
+  t.match(found.output, /^ok +settings +\S+xds.env +valid for services\/xds/m);
+  t.match(found.output, /^FAILED +settings +\S+auth.env +PORT is "none" +expected/m);
+  t.notMatch(found.output, /short/, 'secrets are hidden');
+  t.match(await tollgate('doctor', '--settings', limiter), { exitCode: 2, errors: /not a file of settings/ });
+  t.match(await tollgate('doctor', '--settings', 'auth=/none'), { exitCode: 2, errors: /cannot be read/ });
+});
