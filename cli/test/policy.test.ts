@@ -132,6 +132,10 @@ t.test('policy diff says what is added, removed, stricter and looser', async (t)
   });
   const [one] = JSON.parse((await tollgate('policy', 'diff', ...files, '--json')).output);
   t.match(one, { subject: 'shop/orders', name: 'roles', effect: 'stricter', before: 'admin, support' });
+  const forged = cli(t, {}, rules.replace('key: user', 'key: "user\\e[2J"'));
+  t.match(await forged('policy', 'diff', join(folder, 'config.yaml'), '-'), {
+    output: /\+ all: limit legacy\.user\\u\{1b\}\[2J, requests 2 per hour/,
+  });
   const stricter = cli(t, {}, config.replace('requestsPerUnit: 5', 'requestsPerUnit: 3'));
   t.match(await stricter('policy', 'diff', join(folder, 'config.yaml'), '-'), {
     output: 'domain shop\n  ~ limit shop.user, requests: 5 per minute → 3 per minute  stricter\n',

@@ -1,3 +1,4 @@
+import { escapeControls } from '@tollgate/kit/table';
 import type { Command } from 'commander';
 import { connectXds } from '../connection/connect.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
@@ -72,7 +73,7 @@ function printChanges(terminal: Terminal, changes: readonly Change[]): void {
   if (changes.length === 0) terminal.warn('The policies mean the same.');
   let subject: string | undefined;
   for (const one of changes) {
-    if (one.subject !== subject) terminal.print(`${style(terminal, 'bold', one.subject)}\n`);
+    if (one.subject !== subject) terminal.print(`${style(terminal, 'bold', escapeControls(one.subject))}\n`);
     ({ subject } = one);
     terminal.print(formatChange(terminal, one));
   }
@@ -81,6 +82,7 @@ function printChanges(terminal: Terminal, changes: readonly Change[]): void {
 function formatChange(terminal: Terminal, { part, name, change, effect, before, after }: Change): string {
   const place = [part, name].filter((text) => text !== '').join(', ') || 'all';
   const values = [before, after].filter((text) => text !== undefined).join(' → ');
-  const line = style(terminal, colors[change], `  ${signs[change]} ${place}: ${values}`);
+  const text = escapeControls(`${place}: ${values}`);
+  const line = style(terminal, colors[change], `  ${signs[change]} ${text}`);
   return `${line}${effect === 'unknown' ? '' : `  ${style(terminal, effectColors[effect], effect)}`}\n`;
 }
