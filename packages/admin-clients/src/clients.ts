@@ -1,6 +1,6 @@
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths as AuthPaths } from './generated/auth.d.ts';
-import type { paths as LimiterPaths } from './generated/ratelimit.d.ts';
+import type { components as LimiterComponents, paths as LimiterPaths } from './generated/ratelimit.d.ts';
 import type { paths as XdsPaths } from './generated/xds.d.ts';
 
 export interface ClientOptions {
@@ -20,6 +20,9 @@ export type AuthClient = Client<AuthPaths>;
 
 /** The counter API of the rate limit service. @see docs/openapi-ratelimit.json */
 export type LimiterClient = Client<LimiterPaths>;
+
+/** Objects of the counter API, by their names in its OpenAPI document. */
+export type LimiterSchemas = LimiterComponents['schemas'];
 
 /** The admin API of the xDS server. @see docs/openapi-xds.json */
 export type XdsClient = Client<XdsPaths>;

@@ -5,6 +5,8 @@
 const scopes = {
   overview: undefined,
   'overview/configuration': 'policies:read',
+  limits: 'limits:read',
+  'limits/change': 'limits:write',
   users: 'users:read',
   'users/change': 'users:write',
   audit: 'audit:read',

@@ -7,7 +7,8 @@ interface FieldOptions {
   /** Says what may be entered. */
   readonly hint?: string;
   readonly isRequired?: boolean;
-  readonly type?: 'text' | 'number' | 'datetime-local';
+  readonly type?: 'text' | 'number' | 'datetime-local' | 'password';
+  readonly placeholder?: string;
   /** Texts by value. The field is a choice, then. */
   readonly choices?: Readonly<Record<string, string>>;
   /** The field has several lines, then. */
@@ -23,7 +24,13 @@ export function field({ name, label, hint, ...options }: FieldOptions): Html {
 
 function input(
   attributes: Html,
-  { value = '', type = 'text', choices, isLong = false }: Omit<FieldOptions, 'name' | 'label' | 'hint'>,
+  {
+    value = '',
+    type = 'text',
+    placeholder = '',
+    choices,
+    isLong = false,
+  }: Omit<FieldOptions, 'name' | 'label' | 'hint'>,
 ): Html {
   if (choices !== undefined)
     return html`<select${attributes}>${Object.entries(choices).map(
@@ -31,5 +38,5 @@ function input(
         html`<option value="${choice}"${choice === value && html` selected`}>${text}</option>`,
     )}</select>`;
   if (isLong) return html`<textarea${attributes} spellcheck="false">${value}</textarea>`;
-  return html`<input type="${type}"${attributes} value="${value}" autocomplete="off">`;
+  return html`<input type="${type}"${attributes} value="${value}" placeholder="${placeholder}" autocomplete="off">`;
 }

@@ -28,6 +28,8 @@ interface SuiteOptions {
   readonly auth?: Readonly<Record<string, string>>;
   /** Admin scopes that the console asks for. Default: all that pages use. */
   readonly scopes?: readonly string[];
+  /** Starts limiters; URLs of their counter APIs. */
+  readonly limiterUrls?: (auth: AuthServer) => Promise<readonly string[]>;
 }
 
 /** A console over a real auth server, and an administrator who can sign in. */
@@ -66,9 +68,11 @@ export class ConsoleSuite {
     });
     t.teardown(() => auth.stop());
     const admin = await createUser(auth.url, { email: 'ada@example.com', role: adminRole });
+    const limiterUrls = (await options.limiterUrls?.(auth)) ?? [];
     const logs = await startConsole(t, {
       ...{ CONSOLE_HOST: '127.0.0.1', CONSOLE_PORT: String(port), CONSOLE_EXTERNAL_URL: url },
       ...{ CONSOLE_ADMIN_PORT: '0', CONSOLE_AUTH_ISSUER: auth.url },
+      CONSOLE_LIMITER_URLS: limiterUrls.join(),
       ...(options.scopes && { CONSOLE_SCOPES: options.scopes.join() }),
       ...options.settings,
     });

@@ -1,0 +1,57 @@
+import { parseDuration } from '@tollgate/kit/time';
+import { errors } from '../../errors.ts';
+import type { Visit } from '../../http/visit.ts';
+import { toBody } from './counter.ts';
+import { counterPath, type DomainDescriptor, formatEntries, readDescriptor } from './descriptor.ts';
+import { changeLimiters } from './replicas.ts';
+
+function readTarget(form: URLSearchParams): DomainDescriptor {
+  return readDescriptor(form.get('domain') ?? '', form.get('descriptor') ?? '');
+}
+
+export async function resetCounter(visit: Visit, form: URLSearchParams): Promise<string> {
+  const target = readTarget(form);
+  await changeLimiters(visit, (client) => client.POST('/v1/counters/reset', { body: toBody(target) }));
+  visit.notify(`The counter of ${formatEntries(target.entries)} starts again at 0.`);
+  return counterPath(target);
+}
+
+export async function setOverride(visit: Visit, form: URLSearchParams): Promise<string> {
+  const target = readTarget(form);
+  const burst = form.get('burst') ?? '';
+  const body = {
+    ...toBody(target),
+    requestsPerUnit: readCount(form.get('requestsPerUnit') ?? '', 'The limit'),
+    ...(burst !== '' && { burst: readCount(burst, 'The burst') }),
+    ttlSeconds: readSeconds(form.get('duration') ?? ''),
+    reason: form.get('reason') ?? '',
+  };
+  await changeLimiters(visit, (client) => client.PUT('/v1/overrides', { body }));
+  visit.notify(
+    `${formatEntries(target.entries)} has the limit ${body.requestsPerUnit} for ${form.get('duration')}.`,
+  );
+  return counterPath(target);
+}
+
+export async function endOverride(visit: Visit, form: URLSearchParams): Promise<string> {
+  const target = readTarget(form);
+  await changeLimiters(visit, (client) => client.DELETE('/v1/overrides', { body: toBody(target) }));
+  visit.notify(`The override of ${formatEntries(target.entries)} has ended: the limit of the rule applies.`);
+  return counterPath(target);
+}
+
+/** @throws AppError `invalid_value` */
+function readCount(text: string, name: string): number {
+  if (!/^\d{1,10}$/.test(text)) throw errors.invalid_value({ message: `${name} must be a whole number.` });
+  return Number(text);
+}
+
+/** @throws AppError `invalid_value` */
+function readSeconds(text: string): number {
+  const ms = parseDuration(text.trim());
+  if (ms === undefined || ms < 1000)
+    throw errors.invalid_value({
+      message: 'The time must be a duration of at least 1s, such as 30m or 48h.',
+    });
+  return Math.round(ms / 1000);
+}

@@ -1,0 +1,136 @@
+import type { Html } from '@tollgate/kit/html';
+import { html } from '@tollgate/kit/html';
+import type { Visit } from '../../http/visit.ts';
+import { type DomainDescriptor, formatEntries, isCut } from './descriptor.ts';
+import { type Answers, askLimiters, fullest, type Schemas } from './replicas.ts';
+
+type Refusal = Schemas['RefusalList']['refusals'][number];
+
+/** Keys of one page: each is read from the store for every update. */
+const maxKeys = 40;
+
+/** Bound of the counter API. */
+const maxRefusals = 1000;
+
+/** A key whose first known refusal is not older counts as newly limited. */
+const newlyMs = 5 * 60 * 1000;
+
+/** How full the limit of a key is. */
+export type KeyState = 'over' | 'near' | 'free';
+
+/** A key with its hits, its refusals and its counter. */
+export interface KeyRow extends DomainDescriptor {
+  /** Hits per second. Undefined for a key that is not among the heaviest. */
+  readonly rate: number | undefined;
+  /** The refusals that limiters remember. */
+  readonly refused: number;
+  readonly lastRefusedAt: string | undefined;
+  readonly isNew: boolean;
+  /** Undefined when no limit applies any more. */
+  readonly counter: Schemas['Counter'] | undefined;
+  readonly state: KeyState;
+}
+
+/** The refusals of all replicas, newest first. */
+export async function readRefusals(visit: Visit, domain: string | undefined): Promise<Answers<Refusal>> {
+  const query = { limit: maxRefusals, ...(domain !== undefined && { domain }) };
+  const { values, problems } = await askLimiters(visit, (client) =>
+    client.GET('/v1/refusals', { params: { query } }),
+  );
+  const refusals = values.flatMap((list) => list.refusals);
+  return { values: refusals.sort((a, b) => Date.parse(b.time) - Date.parse(a.time)), problems };
+}
+
+/** The heaviest and the last refused keys of all replicas, with their counters. */
+export async function readKeys(
+  visit: Visit,
+  domain: string | undefined,
+): Promise<{ readonly keys: readonly KeyRow[]; readonly problems: Html }> {
+  const query = { limit: maxKeys, ...(domain !== undefined && { domain }) };
+  const [top, refusals] = await Promise.all([
+    askLimiters(visit, (client) => client.GET('/v1/top', { params: { query } })),
+    readRefusals(visit, domain),
+  ]);
+  const rates = new Map<string, { key: DomainDescriptor; rate: number | undefined }>();
+  for (const { keys, seconds } of top.values)
+    for (const { hits, ...key } of keys) {
+      const rate = (rates.get(toName(key))?.rate ?? 0) + hits / seconds;
+      rates.set(toName(key), { key, rate });
+    }
+  const refused = Map.groupBy(refusals.values, toName);
+  for (const [name, [key]] of refused)
+    if (!rates.has(name) && key !== undefined) rates.set(name, { key, rate: undefined });
+  const heaviest = [...rates.values()].sort((a, b) => (b.rate ?? 0) - (a.rate ?? 0)).slice(0, maxKeys);
+  const counters = await readCounters(
+    visit,
+    heaviest.map(({ key }) => key),
+  );
+  const keys = heaviest.map(({ key: { domain, entries }, rate }) => {
+    const name = toName({ domain, entries });
+    const known = refused.get(name) ?? [];
+    return toRow({ domain, entries }, { rate, refusals: known, counter: counters.get(name), visit });
+  });
+  // Both requests find the same replicas, with the same problems.
+  return { keys, problems: html`${top.problems}` };
+}
+
+interface KeyParts {
+  readonly rate: number | undefined;
+  readonly refusals: readonly Refusal[];
+  readonly counter: Schemas['Counter'] | undefined;
+  readonly visit: Visit;
+}
+
+function toRow(key: DomainDescriptor, { rate, refusals, counter, visit }: KeyParts): KeyRow {
+  const first = refusals.at(-1);
+  return {
+    ...{ ...key, rate, counter },
+    refused: refusals.length,
+    lastRefusedAt: refusals[0]?.time,
+    isNew: first !== undefined && visit.nowMs - Date.parse(first.time) < newlyMs,
+    state: stateOf(counter),
+  };
+}
+
+/** A limit is near from four fifths on. */
+const nearShare = 0.8;
+
+export function stateOf(counter: Schemas['Counter'] | undefined): KeyState {
+  if (counter === undefined) return 'free';
+  if (counter.over) return 'over';
+  return counter.count >= nearShare * capacityOf(counter) ? 'near' : 'free';
+}
+
+/** Hits that may be counted at once. */
+export function capacityOf({ burst, requestsPerUnit }: Schemas['Counter']): number {
+  return burst ?? requestsPerUnit;
+}
+
+/** The counters of keys by their name: one request for each domain. */
+async function readCounters(
+  visit: Visit,
+  keys: readonly DomainDescriptor[],
+): Promise<ReadonlyMap<string, Schemas['Counter']>> {
+  const byDomain = Map.groupBy(
+    keys.filter((key) => !isCut(key)),
+    ({ domain }) => domain,
+  );
+  const found = new Map<string, Schemas['Counter']>();
+  await Promise.all(
+    [...byDomain].map(async ([domain, ofDomain]) => {
+      const descriptors = ofDomain.map(({ entries }) => ({ entries: [...entries] }));
+      const { values } = await askLimiters(visit, (client) =>
+        client.POST('/v1/counters/peek', { body: { domain, descriptors } }),
+      );
+      for (const [index, key] of ofDomain.entries()) {
+        const counter = fullest(values.flatMap((peek) => peek.descriptors[index]?.counter ?? []));
+        if (counter !== undefined) found.set(toName(key), counter);
+      }
+    }),
+  );
+  return found;
+}
+
+function toName({ domain, entries }: DomainDescriptor): string {
+  return `${domain}\0${formatEntries(entries)}`;
+}

@@ -1,0 +1,123 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { View } from '../../http/routes.ts';
+import type { Visit } from '../../http/visit.ts';
+import { limitBar } from '../../ui/charts.ts';
+import { field } from '../../ui/fields.ts';
+import { filters, hiddenField } from '../../ui/form.ts';
+import { confirmation, emptyState } from '../../ui/messages.ts';
+import { badge, copyable, details, quantity, time } from '../../ui/text.ts';
+import { capacityOf, stateOf } from './activity.ts';
+import { counterPath, type DomainDescriptor, formatEntries, readDescriptor } from './descriptor.ts';
+import { limitsPage, limitText } from './page.ts';
+import { askLimiters, fullest, type Schemas } from './replicas.ts';
+
+/** The counter of a descriptor, which counts nothing, and what can be done with it. */
+export async function viewCounter(visit: Visit): Promise<View> {
+  const form = filters(
+    [
+      { name: 'domain', label: 'Domain or policy', placeholder: 'shop' },
+      { name: 'descriptor', label: 'Descriptor', placeholder: 'user=ann,path=/search', isSearch: true },
+    ],
+    visit.url,
+  );
+  const [domain, text] = [visit.query('domain'), visit.query('descriptor')];
+  if (domain === undefined || text === undefined)
+    return limitsPage(
+      visit,
+      'Counter',
+      html`${form}${emptyState('Enter a domain and a descriptor: key=value,key2=value2, or entries in JSON.', 'tollgate limits peek --domain shop user=ann')}`,
+    );
+  const descriptor = readDescriptor(domain, text);
+  const { values, problems } = await askLimiters(visit, (client) =>
+    client.POST('/v1/counters/peek', { body: toBody(descriptor) }),
+  );
+  const counter = fullest(values.flatMap((peek) => peek.descriptors[0]?.counter ?? []));
+  const outcome = values[0]?.descriptors[0]?.outcome;
+  const region =
+    counter === undefined
+      ? html`${problems}${outcome !== undefined && emptyState(outcomeTexts[outcome])}`
+      : html`${problems}${counterCard(counter, descriptor, { visit, replicas: values.length })}`;
+  return limitsPage(
+    visit,
+    'Counter',
+    html`${form}${visit.liveRegion('counter', { everySeconds: 2 }, region)}${counter !== undefined && visit.can('limits/change') && changes(visit, descriptor, counter)}`,
+  );
+}
+
+const outcomeTexts = {
+  limited: 'The counter is not known.',
+  unlimited: 'A rule without a limit matches: these requests are not counted.',
+  none: 'No rule matches this descriptor, or another one replaces it.',
+};
+
+/** The body of a request about one descriptor. */
+export function toBody({ domain, entries }: DomainDescriptor) {
+  return { domain, descriptors: [{ entries: [...entries] }] };
+}
+
+const states = {
+  over: badge('refused now', 'bad'),
+  near: badge('near', 'warn'),
+  free: badge('free'),
+};
+
+function counterCard(
+  counter: Schemas['Counter'],
+  { entries }: DomainDescriptor,
+  { visit, replicas }: { readonly visit: Visit; readonly replicas: number },
+): Html {
+  const limit = capacityOf(counter);
+  const state = stateOf(counter);
+  const { override } = counter;
+  return html`<section class="card stack"><h2><code>${formatEntries(entries)}</code></h2>
+${limitBar({ used: counter.count, limit, refused: state === 'over' ? 1 : 0 })}
+${details({
+  State: html`${states[state]} ${counter.shadowMode && badge('shadow mode: nothing is refused')}`,
+  Used: html`${counter.count} of ${limit}${replicas > 1 && html` <span class="dim">(the fullest of ${replicas} replicas)</span>`}`,
+  Remaining: counter.remaining,
+  Limit: limitText(counter),
+  Resets: html`in ${quantity(counter.resetSeconds, 's')}`,
+  Rule: html`<code>${counter.rule}</code>`,
+  Algorithm: counter.algorithm.replaceAll('_', ' '),
+  Key: copyable(counter.key),
+  Warning: counter.warning,
+  Override:
+    override &&
+    html`${override.requestsPerUnit} per ${counter.unit} until ${time(override.until, visit.nowMs)}, by ${override.setBy}: ${override.reason}`,
+})}</section>`;
+}
+
+/** Fields that say which counter a form is about. */
+export function descriptorFields({ domain, entries }: DomainDescriptor): Html {
+  return html`${hiddenField('domain', domain)}${hiddenField('descriptor', formatEntries(entries))}`;
+}
+
+function changes(visit: Visit, descriptor: DomainDescriptor, counter: Schemas['Counter']): Html {
+  const fields = html`${visit.formFields()}${descriptorFields(descriptor)}`;
+  return html`<section class="card stack"><h2>Override the limit for a time</h2>
+<form class="filters" method="post" action="/limits/override">${fields}
+${field({ name: 'requestsPerUnit', label: `Requests per ${counter.unit}`, type: 'number', isRequired: true, value: String(counter.requestsPerUnit) })}
+${counter.burst !== undefined && field({ name: 'burst', label: 'Burst', type: 'number' })}
+${field({ name: 'duration', label: 'For, such as 30m or 48h', isRequired: true, value: '1h' })}
+${field({ name: 'reason', label: 'Reason, for the audit', isRequired: true, placeholder: 'Import of customer 42' })}
+<button class="primary">Override</button></form>
+${counter.override !== undefined && html`<form method="post" action="/limits/override/end">${fields}<button>End the override</button></form>`}</section>
+<section class="card stack"><h2>Reset the counter</h2><div class="actions"><a class="button" href="${counterPath(descriptor, '/limits/reset')}">Reset…</a></div></section>`;
+}
+
+/** Asks before a counter is reset. */
+export function viewReset(visit: Visit): View {
+  const descriptor = readDescriptor(visit.query('domain') ?? '', visit.query('descriptor') ?? '');
+  return limitsPage(
+    visit,
+    'Reset a counter',
+    confirmation({
+      question: `The counter of ${formatEntries(descriptor.entries)} in ${descriptor.domain} starts again at 0, on all replicas. The hits so far are lost.`,
+      action: '/limits/reset',
+      button: 'Reset the counter',
+      isDangerous: true,
+      fields: html`${visit.formFields()}${descriptorFields(descriptor)}`,
+      back: counterPath(descriptor),
+    }),
+  );
+}

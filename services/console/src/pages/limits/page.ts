@@ -1,0 +1,30 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { View } from '../../http/routes.ts';
+import type { Visit } from '../../http/visit.ts';
+import { tabs } from '../../ui/tabs.ts';
+import type { Schemas } from './replicas.ts';
+
+const pages = [
+  { title: 'Keys', path: '/limits' },
+  { title: 'Domains', path: '/limits/domains' },
+  { title: 'Refusals', path: '/limits/refusals' },
+  { title: 'Overrides', path: '/limits/overrides' },
+  { title: 'Trial', path: '/limits/trial' },
+  { title: 'Counter', path: '/limits/counter' },
+];
+
+/** A page of the area. */
+export function limitsPage({ url }: Visit, title: string, content: Html): View {
+  return { title, content: html`${tabs('Limits', pages, url.pathname)}${content}` };
+}
+
+/** `10 per minute`, or `5 at once`. */
+export function limitText({
+  requestsPerUnit,
+  unit,
+  burst,
+  algorithm,
+}: Pick<Schemas['Counter'], 'requestsPerUnit' | 'unit' | 'burst' | 'algorithm'>): string {
+  if (algorithm === 'concurrency') return `${requestsPerUnit} at once`;
+  return `${requestsPerUnit} per ${unit}${burst === undefined ? '' : `, burst ${burst}`}`;
+}

@@ -1,0 +1,31 @@
+import type { Area } from '../../http/routes.ts';
+import { endOverride, resetCounter, setOverride } from './actions.ts';
+import { viewCounter, viewReset } from './counter.ts';
+import { viewKeys, viewRefusals } from './keys.ts';
+import { viewOverrides } from './overrides.ts';
+import { viewDomains, viewRules } from './rules.ts';
+import { viewTrial } from './trial.ts';
+
+/** Limits, and how full they are. */
+export const limitsArea: Area = {
+  name: 'limits',
+  title: 'Limits',
+  path: '/limits',
+  group: 'Traffic',
+  permission: 'limits',
+  pages: [
+    { path: '/limits', permission: 'limits', view: viewKeys },
+    { path: '/limits/domains', permission: 'limits', view: viewDomains },
+    { path: '/limits/rules', permission: 'limits', view: viewRules },
+    { path: '/limits/refusals', permission: 'limits', view: viewRefusals },
+    { path: '/limits/overrides', permission: 'limits', view: viewOverrides },
+    { path: '/limits/trial', permission: 'limits', view: viewTrial },
+    { path: '/limits/counter', permission: 'limits', view: viewCounter },
+    { path: '/limits/reset', permission: 'limits/change', view: viewReset },
+  ],
+  actions: [
+    { path: '/limits/reset', permission: 'limits/change', submit: resetCounter },
+    { path: '/limits/override', permission: 'limits/change', submit: setOverride },
+    { path: '/limits/override/end', permission: 'limits/change', submit: endOverride },
+  ],
+};

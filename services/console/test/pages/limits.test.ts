@@ -1,0 +1,100 @@
+// Limits in Chromium, over a real auth server and two real limiters with counters of their own.
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { authForLimiters, startLimiter, type TestLimiter } from '../support/limiter.ts';
+
+const limitOf = (requests: number) => `domain: shop
+descriptors:
+  - { key: user, rate_limit: { unit: day, requests_per_unit: ${requests} } }
+  - { key: quiet, rate_limit: { unit: day, requests_per_unit: 9 } }
+`;
+const files = { 'config/shop.yaml': limitOf(5), 'candidate/config/shop.yaml': limitOf(2) };
+const attack = '<img src=x onerror=alert(1)>';
+
+t.setTimeout(240_000);
+t.test('limits in the console', { skip }, async (t) => {
+  const limiters: TestLimiter[] = [];
+  const suite = await ConsoleSuite.start(t, {
+    auth: authForLimiters,
+    async limiterUrls(auth) {
+      limiters.push(await startLimiter(t, auth, files), await startLimiter(t, auth, files));
+      return limiters.map(({ url }) => url);
+    },
+  });
+  const [first, second] = limiters;
+  if (first === undefined || second === undefined) throw new Error('two limiters were started');
+  for (const value of ['ann', 'ann', 'ann', 'ann', 'ann', 'ann', attack])
+    await first.send('shop', 'user', value);
+  await second.send('shop', 'user', 'ann');
+  const page = await suite.signIn('/limits');
+  const show = async (path: string) => {
+    await page.open(suite.url + path);
+    return readText(page);
+  };
+  const counterOfAnn = '/limits/counter?domain=shop&descriptor=user%3Dann';
+
+  await t.test('keys of all replicas are shown with their state, and update themselves', async (t) => {
+    t.match(await readText(page), /user=ann.*refused now.*newly limited/s);
+    t.match(await readText(page), attack, 'values are text');
+    t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
+    t.notMatch(await show('/limits?state=over'), attack);
+    await first.send('shop', 'user', 'bob');
+    await show('/limits?q=bob');
+    for (let hit = 0; hit < 3; hit += 1) await first.send('shop', 'user', 'bob');
+    await awaitUntil(async () => (await readText(page)).includes('near'), { what: 'bob near the limit' });
+  });
+
+  await t.test('domains lead to their limits, and these to their keys', async (t) => {
+    t.match(await show('/limits/domains'), /shop\s+2\s+12 hits/);
+    await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
+    t.match(await readText(page), /shop\.quiet.*9 per day.*shop\.user.*5 per day/s);
+    await page.navigate(() => page.evaluate(`document.querySelector('#limit-shop\\\\.user a').click()`));
+    t.match(await readText(page), 'user=ann');
+  });
+
+  await t.test('refusals have their reason', async (t) => {
+    t.match(await show('/limits/refusals'), /user=ann.*1 hit over 5 per day of user.*refused/s);
+  });
+
+  await t.test('a trial is compared, per rule', async (t) => {
+    t.match(await show('/limits/trial'), /shop\.user\s+2 per day\s+12 req.*Put a trial into force/s);
+  });
+
+  await t.test('a counter is overridden for a time, and the override is ended', async (t) => {
+    t.match(await show(counterOfAnn), /refused now.*6 of 5.*fullest of 2 replicas/s);
+    await submit(page, '/limits/override', { requestsPerUnit: '50', duration: 'soon', reason: 'x' });
+    t.match(await readText(page), /Not accepted.*duration/s);
+    t.match(await show(counterOfAnn), '6 of 5', 'nothing was changed');
+    await submit(page, '/limits/override', { requestsPerUnit: '50', duration: '2h', reason: attack });
+    t.match(await readText(page), /has the limit 50 for 2h.*6 of 50.*by ada@example\.com: <img src=x/s);
+    t.equal(await first.send('shop', 'user', 'ann'), 200, 'the limiter applies it');
+    t.equal(await second.send('shop', 'user', 'ann'), 200);
+    t.match(await show('/limits/overrides'), /user=ann.*ada@example\.com/s);
+    await submit(page, '/limits/override/end');
+    t.match(await readText(page), /has ended.*7 of 5/s);
+    t.equal(await first.send('shop', 'user', 'ann'), 429);
+    for (const limiter of limiters)
+      t.match(limiter.logs(), /override.*ada@example\.com/s, 'the audit has the person');
+  });
+
+  await t.test('a counter is reset after a question', async (t) => {
+    await show(counterOfAnn);
+    await page.navigate(() => page.evaluate(`document.querySelector('a[href*="/limits/reset"]').click()`));
+    t.match(await readText(page), 'starts again at 0, on all replicas');
+    await submit(page, '/limits/reset');
+    t.match(await readText(page), /0 of 5/);
+    t.equal(await first.send('shop', 'user', 'ann'), 200);
+    t.match(first.logs(), /reset/);
+  });
+
+  await t.test('invalid input is refused with the remedy', async (t) => {
+    t.match(await show('/limits/counter?domain=shop&descriptor=user'), /Not accepted.*key=value/s);
+    t.match(await show('/limits/counter?domain=shop&descriptor=other%3D1'), 'No rule matches');
+  });
+
+  await t.test('without one replica, the page says so and shows the others', async (t) => {
+    await second.stop();
+    t.match(await show('/limits'), /does not answer.*user=ann/s);
+  });
+});

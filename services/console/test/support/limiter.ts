@@ -1,0 +1,58 @@
+import { serviceKey } from '@tollgate/kit/service-key';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import { type AuthServer, authServerSecret, startRateLimitService } from '@tollgate/testkit/services';
+import { freePort } from '@tollgate/testkit/tcp';
+import type { Test } from 'tap';
+
+/** Settings of the auth server that limiters need for the access tokens of people. */
+export const authForLimiters = { SVC_API_KEYS_ENABLED: 'true' };
+
+/** A rate limit service whose counter API accepts the access tokens of the auth server. */
+export interface TestLimiter {
+  /** URL of the counter API. */
+  readonly url: string;
+  /** Sends a request with a descriptor of one entry; its HTTP status. */
+  send(domain: string, key: string, value: string): Promise<number>;
+  logs(): string;
+  stop(): Promise<void>;
+}
+
+/** Starts a limiter with files of rules: `config/…` in force, `candidate/config/…` on trial. */
+export async function startLimiter(
+  t: Test,
+  auth: AuthServer,
+  files: Readonly<Record<string, string>>,
+): Promise<TestLimiter> {
+  const folder = makeTextFolder(t);
+  for (const [path, text] of Object.entries(files)) folder.write(path, text);
+  const hasTrial = Object.keys(files).some((path) => path.startsWith('candidate/'));
+  const port = await freePort();
+  const limiter = await startRateLimitService({
+    ...{ RUNTIME_ROOT: folder.path, RUNTIME_SUBDIRECTORY: '', RUNTIME_WATCH_ROOT: 'false' },
+    ...(hasTrial && { CANDIDATE_RUNTIME_SUBDIRECTORY: 'candidate' }),
+    ...{ ADMIN_PORT: String(port), ADMIN_KEYS_URL: auth.url, ADMIN_KEYS_TOKEN: await createVerifier(auth) },
+  });
+  t.teardown(limiter.stop);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async send(domain, key, value) {
+      const body = JSON.stringify({ domain, descriptors: [{ entries: [{ key, value }] }] });
+      const response = await fetch(`${limiter.httpUrl}/json`, { method: 'POST', body });
+      await response.text();
+      return response.status;
+    },
+    logs: () => limiter.logs(),
+    stop: () => limiter.stop(),
+  };
+}
+
+async function createVerifier(auth: AuthServer): Promise<string> {
+  const response = await fetch(`${auth.url}/admin/api-keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${serviceKey(authServerSecret)}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: `limiter-${crypto.randomUUID()}`, admin_scopes: ['keys:verify'] }),
+  });
+  // Parsed boundary: the secret of a new key is in `key`.
+  const { key } = (await response.json()) as { readonly key: string };
+  return key;
+}
