@@ -4,15 +4,18 @@ import { Command, CommanderError } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { auditCommands } from './commands/audit.ts';
 import { benchCommands } from './commands/bench.ts';
+import { clientCommands } from './commands/clients.ts';
 import type { Environment } from './commands/command.ts';
 import { contextCommands } from './commands/context.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
 import { keyCommands } from './commands/keys.ts';
 import { limitCommands } from './commands/limits.ts';
+import { orgCommands } from './commands/orgs.ts';
 import { policyCommands } from './commands/policy.ts';
 import { loginCommand, logoutCommand } from './commands/sign-in.ts';
 import { statusCommand } from './commands/status.ts';
+import { tokenCommands } from './commands/tokens.ts';
 import { topCommand } from './commands/top.ts';
 import { upCommand } from './commands/up.ts';
 import { userCommands } from './commands/users.ts';
@@ -47,7 +50,10 @@ function createProgram(environment: Environment): Command {
     policyCommands(environment),
     limitCommands(environment),
     userCommands(environment),
+    orgCommands(environment),
     keyCommands(environment),
+    clientCommands(environment),
+    tokenCommands(environment),
     auditCommands(environment),
     contextCommands(environment),
   ])

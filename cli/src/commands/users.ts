@@ -16,7 +16,7 @@ import {
   toSource,
 } from './command.ts';
 
-const whichUser = 'Email address, phone number or id of the user.';
+export const whichUser = 'Email address, phone number or id of the user.';
 
 /** `tollgate users`: users of the auth server, and their sessions. */
 export function userCommands(environment: Environment): Command {
@@ -34,7 +34,7 @@ export function userCommands(environment: Environment): Command {
 type User = Awaited<ReturnType<typeof findUser>>;
 
 /** Finds a user by its id, email address or phone number. @throws CommandFailure */
-async function findUser(client: AuthClient, which: string) {
+export async function findUser(client: AuthClient, which: string) {
   if (isUuid(which))
     return unwrap(client.GET('/admin/users/{user_id}', { params: { path: { user_id: which } } }));
   const query = which.includes('@') ? { email: which } : { phone: which.replace(/^\+/, '') };
