@@ -42,6 +42,7 @@ WORKDIR /app
 COPY --from=packages --chown=65532:65532 /app .
 COPY --from=code --chown=65532:65532 /code .
 RUN ln -s "services/${SERVICE}/src/main.ts" main.ts && \
+    ln -s /app/cli/src/main.ts /usr/local/bin/tollgate && \
     if [ "${SERVICE}" = auth ]; then ln -s /app/main.ts /usr/local/bin/tollgate-auth; fi
 USER 65532:65532
 ENTRYPOINT ["node"]
@@ -79,6 +80,8 @@ LABEL org.opencontainers.image.title="Tollgate ${SERVICE}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
+# kubectl exec deploy/… -- tollgate status
+COPY --chmod=755 cli/bin/ /bin/
 WORKDIR /app
 COPY --from=packages /app .
 COPY --from=stripped /code .

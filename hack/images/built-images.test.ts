@@ -85,6 +85,8 @@ t.test('the Dockerfile', { skip: imageBuildsAreImpossible() || containersAreImpo
         'org.opencontainers.image.version': '1.2.3',
         'org.opencontainers.image.revision': 'abc',
       });
+      const tollgate = podOfImage(image, { command: ['/bin/tollgate', '--help'] });
+      t.match(await runPod(tollgate), /^Usage: tollgate .*\n {2}status /ms);
     });
   }
   await t.test('auth signs up a user, with PostgreSQL outside of the image', (t) => askAuth(t, auth));
@@ -127,7 +129,7 @@ async function checkFiles(t: Test, name: string, { rootFolder, workingFolder }: 
     ),
     /^packages\/(?:embedded-postgres|testkit)\//,
     // Only links: the types were stripped.
-    /^(?:packages|services|proto)\/.*\.ts$/,
+    /^(?:cli|packages|services|proto)\/.*\.ts$/,
     /(?:^|\/)test\/.*\.test\.ts$/,
     /(?:^|\/)\.(?:git\/|env$|npmrc$)/,
     /^(?:hack|package-lock\.json)/,

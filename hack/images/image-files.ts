@@ -39,8 +39,8 @@ const processors: Readonly<Record<string, string>> = { amd64: 'x64', arm64: 'arm
 const needless = /\.(?:[cm]?ts|tsx|flow|map)$|^(?!licen[cs]e|notice|copying).*\.(?:md|markdown)$/i;
 
 /**
- * Installs what one service needs in production. The folder has the lock file and the package.json
- * of every workspace; those of other services are removed.
+ * Installs what one service and the command `tollgate` need in production. The folder has the lock
+ * file and the package.json of every workspace; others are removed.
  *
  * @param platform as Docker names it, `linux/arm64`; this machine's when empty
  * @throws Error for a platform without images, when npm fails, and when a package has no native
@@ -51,7 +51,8 @@ export function installPackages(folder: string, service: string, platform = ''):
   const lock = removeDevelopment(folder);
   const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   const chosen = Object.entries(target ?? {}).map(([key, value]) => `--${key}=${value}`);
-  const args = ['ci', `--workspace=services/${service}`, ...options, ...chosen];
+  const workspaces = [`--workspace=services/${service}`, '--workspace=cli'];
+  const args = ['ci', ...workspaces, ...options, ...chosen];
   execFileSync('npm', args, { cwd: folder, stdio: ['ignore', 'inherit', 'inherit'] });
   const isInstalled = (path: string) => existsSync(join(folder, path));
   const missing = target === undefined ? [] : missingNativeParts(lock, target, isInstalled);
