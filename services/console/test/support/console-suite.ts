@@ -5,7 +5,7 @@ import { type Chromium, type ChromiumPage, findChromium, startChromium } from '@
 import { startPostgres } from '@tollgate/testkit/postgres';
 import { type AuthServer, authServerSecret, startAuthServer } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
-import type { Test } from 'tap';
+import root, { type Test } from 'tap';
 import { buildApp } from '../../src/app.ts';
 import { readSettings } from '../../src/config/settings.ts';
 
@@ -57,8 +57,8 @@ export class ConsoleSuite {
   }
 
   static async start(t: Test, options: SuiteOptions = {}): Promise<ConsoleSuite> {
-    const postgres = await startPostgres();
-    t.teardown(() => postgres.stop());
+    shared ??= startShared();
+    const { postgres, chromium } = await shared;
     const database = await postgres.createDatabase();
     const port = await freePort();
     const url = `http://127.0.0.1:${port}`;
@@ -76,8 +76,6 @@ export class ConsoleSuite {
       ...(options.scopes && { CONSOLE_SCOPES: options.scopes.join() }),
       ...options.settings,
     });
-    const chromium = await startChromium(String(chromiumPath));
-    t.teardown(() => chromium.stop());
     return new ConsoleSuite(
       { url, auth, databaseUrl: database.url, admin: { id: admin, email: 'ada@example.com' }, logs },
       chromium,
@@ -132,6 +130,15 @@ export class ConsoleSuite {
   createUser(user: { readonly email: string } & Readonly<Record<string, unknown>>): Promise<string> {
     return createUser(this.auth.url, user);
   }
+}
+
+/** Test files of a process share these: each has its own database, each page its own cookies. */
+let shared: ReturnType<typeof startShared> | undefined;
+
+async function startShared() {
+  const [postgres, chromium] = await Promise.all([startPostgres(), startChromium(String(chromiumPath))]);
+  root.teardown(() => Promise.all([postgres.stop(), chromium.stop()]));
+  return { postgres, chromium };
 }
 
 async function startConsole(t: Test, variables: Readonly<Record<string, string>>): Promise<() => string> {
