@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '@tollgate/testkit/folders';
+import { consolePart, newAdministrator, signInSettings } from '../../cli/src/up/parts.ts';
 import { PartFailure, Platform } from '../../cli/src/up/platform.ts';
 import { createAdmin } from './admin.ts';
 import { choosePorts, describeMoved, type Ports, waitForWindowMs } from './options.ts';
@@ -10,6 +11,7 @@ import { createParts, StartOutput, shopPart } from './parts.ts';
 import { PolicyFolder } from './policies.ts';
 import { type Step, scenario } from './scenario.ts';
 import { createPerson, createStory, perform, performAfter, type Story } from './story.ts';
+import { sendTraffic } from './traffic.ts';
 
 /** The process of the demo, as arguments. */
 export interface DemoProcess {
@@ -48,9 +50,14 @@ export async function runDemo({ once }: { readonly once: boolean }, demo: DemoPr
       policiesFolder: policies.path,
       jwtSecret,
       limiterToken: randomBytes(32).toString('base64url'),
-      auth: { externalUrl: `${gateway}/auth`, settings: authSettings(gateway) },
+      auth: {
+        externalUrl: `${gateway}/auth`,
+        settings: { ...authSettings(gateway), ...signInSettings(ports) },
+      },
     };
-    platform = await Platform.start(await createParts(options, shopPart(options)), signal, output);
+    const administrator = newAdministrator();
+    const parts = [...(await createParts(options, shopPart(options))), consolePart(options, administrator)];
+    platform = await Platform.start(parts, signal, output);
 
     const story = makeStory(ports, { jwtSecret, policies, signal });
     const allAsExpected = await showScenario(story, demo);
@@ -60,10 +67,10 @@ export async function runDemo({ once }: { readonly once: boolean }, demo: DemoPr
     // Undoes the edits of the scenario: what is left to be tried starts from the policies as they
     // are written.
     await policies.write();
-    write(tryIt({ ports, policies, jwtSecret, person: story.bob }));
+    write(tryIt({ ports, policies, jwtSecret, person: story.bob, administrator }));
     // The user sees the effect of edits, and errors in them.
     output.showLog();
-    await platform.untilStopped(signal);
+    await Promise.all([platform.untilStopped(signal), sendTraffic({ ports, jwtSecret, signal })]);
     return 0;
   } catch (error) {
     if (signal.aborted) return once ? 1 : 0;

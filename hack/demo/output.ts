@@ -1,4 +1,5 @@
 import { serviceKey } from '@tollgate/kit/service-key';
+import { type Administrator, consoleUrl } from '../../cli/src/up/parts.ts';
 import type { Ports } from './options.ts';
 import type { PolicyFolder } from './policies.ts';
 import type { Row, Step } from './scenario.ts';
@@ -45,12 +46,13 @@ export interface TryItOptions {
   readonly ports: Ports;
   readonly policies: PolicyFolder;
   readonly jwtSecret: string;
+  readonly administrator: Administrator;
   /** A user who may sign in. */
   readonly person: Pick<Person, 'name' | 'email' | 'password' | 'userId'>;
 }
 
 /** Commands to copy after the table, and their purpose. */
-export function tryIt({ ports, policies, jwtSecret, person }: TryItOptions): string {
+export function tryIt({ ports, policies, jwtSecret, person, administrator }: TryItOptions): string {
   const shop = `http://127.0.0.1:${ports.envoy}`;
   const auth = `${shop}/auth`;
   const debug = `http://127.0.0.1:${ports.limiterDebug}`;
@@ -59,6 +61,10 @@ export function tryIt({ ports, policies, jwtSecret, person }: TryItOptions): str
     '{"domain":"policy/demo/shop","descriptors":[{"entries":[{"key":"limit","value":"per-user"},{"key":"user_id","value":"me"}]}]}';
   const user = `http://127.0.0.1:${ports.authHttp}/admin/users/${person.userId()}`;
   return `
+The console shows all of it, with a little traffic of several callers. Open it, and sign in with this email address and password:
+  ${consoleUrl(ports)}/
+  ${administrator.email}
+  ${administrator.password}
 All of it stays up. Sign in as ${person.name}, and ask the shop until the plan has no more; without a token, or for /stock:
   TOKEN=$(curl -s '${auth}/token?grant_type=password' -d '${credentials}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
   curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +9,7 @@ import {
   startHttpServer,
   startServerProcess,
 } from '@tollgate/kit/server-process';
+import { serviceKey } from '@tollgate/kit/service-key';
 import { CommandFailure } from '../failure.ts';
 import type { EnvoyProgram } from './envoy-program.ts';
 import type { Part, StartOptions } from './platform.ts';
@@ -33,11 +35,25 @@ interface AuthOptions {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+/** The person who may sign in to the console. */
+export interface Administrator {
+  readonly email: string;
+  readonly password: string;
+}
+
+/** An account that is as new as the database. */
+export function newAdministrator(): Administrator {
+  return { email: 'admin@example.com', password: randomBytes(9).toString('base64url') };
+}
+
+/** A role of the default of `SVC_JWT_ADMIN_ROLES`. */
+const administratorRole = 'supabase_admin';
+
 const servicesFolder = resolve(import.meta.dirname, '../../../services');
 const loopback = '127.0.0.1';
 
 function startService(
-  name: 'auth' | 'ratelimit' | 'xds',
+  name: 'auth' | 'console' | 'ratelimit' | 'xds',
   settings: Readonly<Record<string, string>>,
   { readyUrl, ...options }: StartOptions & { readonly readyUrl: string },
 ): Promise<ServerProcess> {
@@ -88,7 +104,12 @@ export function limiterPart(options: ServiceOptions): Part {
   };
 }
 
-function limiterSettings({ ports, limiterToken, redisUrl }: ServiceOptions): Record<string, string> {
+function limiterSettings({
+  ports,
+  jwtSecret,
+  limiterToken,
+  redisUrl,
+}: ServiceOptions): Record<string, string> {
   return {
     HOST: loopback,
     PORT: String(ports.limiterHttp),
@@ -99,14 +120,19 @@ function limiterSettings({ ports, limiterToken, redisUrl }: ServiceOptions): Rec
     ADMIN_HOST: loopback,
     ADMIN_PORT: String(ports.limiterAdmin),
     ADMIN_TOKEN: limiterToken,
+    // Administrators at the console.
+    ADMIN_KEYS_URL: `http://${loopback}:${ports.authHttp}`,
+    ADMIN_KEYS_TOKEN: serviceKey(jwtSecret),
     LOG_LEVEL: 'warn',
     ...(redisUrl === undefined ? { BACKEND_TYPE: 'memory' } : { BACKEND_TYPE: 'redis', REDIS_URL: redisUrl }),
     CONFIG_TYPE: 'GRPC_XDS_SOTW',
     CONFIG_GRPC_XDS_SERVER_URL: `${loopback}:${ports.xdsGrpc}`,
     CONFIG_GRPC_XDS_NODE_ID: 'local',
     LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
-    // There is no statsd here; the debug port has the statistics.
-    DISABLE_STATS: 'true',
+    // There is no statsd here; the console reads metrics.
+    USE_PUSHSTATS: 'false',
+    USE_PULLMETRICS: 'true',
+    PULLMETRICS_ADDR: `${loopback}:${ports.limiterMetrics}`,
   };
 }
 
@@ -147,6 +173,9 @@ function authSettings({ ports, jwtSecret, auth }: ServiceOptions, folder: string
     SVC_API_EXTERNAL_URL: auth.externalUrl,
     ...linkPaths(new URL(auth.externalUrl).pathname),
     SVC_SECURITY_TRUSTED_PROXIES: 'loopback',
+    SVC_METRICS_ENABLED: 'true',
+    SVC_METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_PORT: String(ports.authMetrics),
     SVC_EXT_AUTHZ_GRPC_PORT: String(ports.authGrpc),
     // Envoy asks over gRPC here; the other variant needs a port all the same.
     SVC_EXT_AUTHZ_HTTP_PORT: '0',
@@ -156,6 +185,72 @@ function authSettings({ ports, jwtSecret, auth }: ServiceOptions, folder: string
     SVC_EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '5s',
     ...auth.settings,
   };
+}
+
+/** Where the console is in browsers. */
+export function consoleUrl({ console: port }: Pick<Ports, 'console'>): string {
+  return `http://${loopback}:${port}`;
+}
+
+/** Settings of the auth server, at whose pages administrators sign in to the console. */
+export function signInSettings(ports: Ports): Record<string, string> {
+  return {
+    SVC_PAGES_ENABLED: 'true',
+    SVC_OAUTH_SERVER_ENABLED: 'true',
+    SVC_OAUTH_SERVER_CONSOLE_URL: consoleUrl(ports),
+  };
+}
+
+/**
+ * services/console, with a person who may sign in. It starts after the auth server, which has
+ * {@link signInSettings}.
+ */
+export function consolePart(options: ServiceOptions, administrator: Administrator): Part {
+  const { ports } = options;
+  return {
+    name: 'the console',
+    label: 'console',
+    hint: 'Its last lines are above. They name the setting or port where one is at fault.',
+    async start(start) {
+      await createAdministrator(options, administrator, start.signal);
+      const readyUrl = `http://${loopback}:${ports.consoleAdmin}/readyz`;
+      const server = await startService('console', consoleSettings(options), { ...start, readyUrl });
+      return { ...server, detail: `${consoleUrl(ports)}, account ${administrator.email}` };
+    },
+  };
+}
+
+function consoleSettings({ ports, auth }: ServiceOptions): Record<string, string> {
+  const xds = `http://${loopback}:${ports.xdsAdmin}`;
+  const metricsPorts = [ports.authMetrics, ports.limiterMetrics, ports.xdsAdmin];
+  return {
+    CONSOLE_HOST: loopback,
+    CONSOLE_PORT: String(ports.console),
+    CONSOLE_ADMIN_HOST: loopback,
+    CONSOLE_ADMIN_PORT: String(ports.consoleAdmin),
+    CONSOLE_EXTERNAL_URL: consoleUrl(ports),
+    CONSOLE_AUTH_ISSUER: auth.externalUrl,
+    CONSOLE_AUTH_URL: `http://${loopback}:${ports.authHttp}`,
+    CONSOLE_LIMITER_URLS: `http://${loopback}:${ports.limiterAdmin}`,
+    CONSOLE_METRICS_URLS: metricsPorts.map((port) => `http://${loopback}:${port}/metrics`).join(),
+    CONSOLE_XDS_URL: xds,
+    LOG_LEVEL: 'warn',
+  };
+}
+
+async function createAdministrator(
+  { ports, jwtSecret }: ServiceOptions,
+  administrator: Administrator,
+  signal: AbortSignal,
+): Promise<void> {
+  const response = await fetch(`http://${loopback}:${ports.authHttp}/admin/users`, {
+    method: 'POST',
+    signal,
+    headers: { authorization: `Bearer ${serviceKey(jwtSecret)}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...administrator, role: administratorRole, email_confirm: true }),
+  });
+  if (!response.ok)
+    throw new Error(`no account for the console: ${response.status} ${await response.text()}`);
 }
 
 /** Paths of links in mails are resolved against the external URL, which would lose its own path. */

@@ -8,10 +8,14 @@ export const defaultPorts = {
   limiterGrpc: 8081,
   limiterDebug: 6070,
   limiterAdmin: 6071,
+  limiterMetrics: 9090,
   xdsGrpc: 18_000,
   xdsAdmin: 8090,
   authHttp: 9002,
   authGrpc: 9001,
+  authMetrics: 9100,
+  console: 8070,
+  consoleAdmin: 8071,
 } as const;
 
 export type PortName = keyof typeof defaultPorts;

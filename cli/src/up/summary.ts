@@ -1,6 +1,7 @@
 import { alignColumns } from '@tollgate/kit/table';
 import { style, type Terminal } from '../output/terminal.ts';
 import type { UpFile } from './file.ts';
+import { type Administrator, consoleUrl } from './parts.ts';
 import { authPath } from './policy.ts';
 
 interface SummaryOptions {
@@ -8,16 +9,18 @@ interface SummaryOptions {
   readonly path: string;
   /** Variables for other commands of tollgate. */
   readonly environmentFile: string;
+  readonly administrator: Administrator;
 }
 
 /** Where everything is, and how to get a token. */
 export function printSummary(
   terminal: Terminal,
   { upstream, ports }: UpFile,
-  { path, environmentFile }: SummaryOptions,
+  { path, environmentFile, administrator }: SummaryOptions,
 ): void {
   const gateway = `http://127.0.0.1:${ports.envoy}`;
   const rows = [
+    ['console', `${consoleUrl(ports)}/`, `sign in: ${administrator.email}, ${administrator.password}`],
     ['your application', `${gateway}/`, `behind Envoy: http://${formatHost(upstream.host)}:${upstream.port}`],
     ['sign up, sign in', `${gateway}${authPath}/pages/sign-up`, `API: ${gateway}${authPath}/`],
     ['mailbox', `http://127.0.0.1:${ports.authHttp}/dev/mail`, 'mails are not sent'],

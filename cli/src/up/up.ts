@@ -12,7 +12,16 @@ import { bootstrapFile } from './envoy-config.ts';
 import { findEnvoy } from './envoy-program.ts';
 import { readUpFile, type UpFile } from './file.ts';
 import { Log } from './log.ts';
-import { authPart, envoyPart, limiterPart, type ServiceOptions, xdsPart } from './parts.ts';
+import {
+  authPart,
+  consolePart,
+  envoyPart,
+  limiterPart,
+  newAdministrator,
+  type ServiceOptions,
+  signInSettings,
+  xdsPart,
+} from './parts.ts';
 import { type Part, PartFailure, Platform } from './platform.ts';
 import { authPath } from './policy.ts';
 import { findTakenPorts, settingOf } from './ports.ts';
@@ -97,11 +106,18 @@ async function runParts(file: UpFile, options: RunOptions): Promise<void> {
   for (const name of Object.values(folders)) await mkdir(name);
   await writeState(file, folders);
   const services = createServiceOptions(file, folders);
+  const administrator = newAdministrator();
   const envoy = envoyPart({
     ...{ ports: file.ports, program, configFile: bootstrapFile(folders.envoy) },
     hint: 'Its last lines are above. --envoy PATH runs another Envoy.',
   });
-  const parts = [xdsPart(services), limiterPart(services), authPart(services), envoy];
+  const parts = [
+    xdsPart(services),
+    limiterPart(services),
+    authPart(services),
+    envoy,
+    consolePart(services, administrator),
+  ];
   const ready = new Set<Part>();
   const platform = await Platform.start(parts, signal, {
     onReady(part, detail, seconds) {
@@ -123,7 +139,8 @@ async function runParts(file: UpFile, options: RunOptions): Promise<void> {
   try {
     for (const warning of file.warnings) log.write('up', warning);
     if (!(await answers(file.upstream))) log.write('up', 'your application does not answer yet: start it');
-    printSummary(terminal, file, { path, environmentFile: await writeEnvironment(folder, services) });
+    const environmentFile = await writeEnvironment(folder, services);
+    printSummary(terminal, file, { path, environmentFile, administrator });
     await platform.untilStopped(signal);
   } finally {
     await watch.close();
@@ -162,6 +179,7 @@ function createServiceOptions({ ports, redis }: UpFile, { policies }: Folders): 
         SVC_MAILER_AUTOCONFIRM: 'true',
         SVC_API_KEYS_ENABLED: 'true',
         SVC_ORGANIZATIONS_ENABLED: 'true',
+        ...signInSettings(ports),
       },
     },
   };
