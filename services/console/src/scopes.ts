@@ -7,6 +7,8 @@ const scopes = {
   'overview/configuration': 'policies:read',
   limits: 'limits:read',
   'limits/change': 'limits:write',
+  explain: 'policies:read',
+  'explain/credential': 'keys:verify',
   users: 'users:read',
   'users/change': 'users:write',
   audit: 'audit:read',

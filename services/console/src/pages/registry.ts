@@ -1,9 +1,17 @@
 import type { Area } from '../http/routes.ts';
 import { auditArea } from './audit/routes.ts';
 import { deliveriesArea } from './deliveries/routes.ts';
+import { explainArea } from './explain/routes.ts';
 import { limitsArea } from './limits/routes.ts';
 import { overviewArea } from './overview/routes.ts';
 import { usersArea } from './users/routes.ts';
 
 /** All parts of the console, in the order of the menu. A new one is one line. */
-export const areas: readonly Area[] = [overviewArea, limitsArea, usersArea, auditArea, deliveriesArea];
+export const areas: readonly Area[] = [
+  overviewArea,
+  limitsArea,
+  explainArea,
+  usersArea,
+  auditArea,
+  deliveriesArea,
+];
