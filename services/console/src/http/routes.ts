@@ -1,9 +1,11 @@
+import { isAppError } from '@tollgate/kit/errors';
 import { type Html, html } from '@tollgate/kit/html';
 import { OAuthError } from '@tollgate/oauth2-client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { Permission } from '../scopes.ts';
+import { ServiceError } from '../services/session-clients.ts';
 import { checkForm } from '../sign-in/csrf.ts';
 import type { Session } from '../sign-in/sessions.ts';
 import { findSession, redirectToSignIn } from './browser-session.ts';
@@ -130,8 +132,10 @@ async function openVisit(
   try {
     return await Visit.open(context, session, request);
   } catch (error) {
-    if (!(error instanceof OAuthError)) throw errors.sign_in_unavailable({ cause: error });
-    context.sessions.delete(session.id);
-    return undefined;
+    const hasEnded = error instanceof OAuthError;
+    if (hasEnded || isAppError(error, 'not_administrator')) context.sessions.delete(session.id);
+    if (hasEnded) return undefined;
+    if (isAppError(error) || error instanceof ServiceError) throw error;
+    throw errors.sign_in_unavailable({ cause: error });
   }
 }

@@ -2,7 +2,8 @@ import { html } from '@tollgate/kit/html';
 import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { ServiceError, SessionClients } from '../services/session-clients.ts';
+import { assertAdministrator } from '../services/administrator.ts';
+import { SessionClients } from '../services/session-clients.ts';
 import { Cookies, readCookie } from '../sign-in/cookies.ts';
 import { checkForm } from '../sign-in/csrf.ts';
 import type { Session } from '../sign-in/sessions.ts';
@@ -12,7 +13,7 @@ import { sendPage } from './responses.ts';
 
 /** `/callback` of the sign-in, and `/sign-out`. */
 export function addSignInRoutes(app: FastifyInstance, context: Context): void {
-  const { settings, signIn, metrics, sessions, logger } = context;
+  const { settings, signIn, metrics, sessions, logger, outages } = context;
   const cookies = new Cookies(settings.externalUrl);
 
   app.get('/callback', { exposeHeadRoute: false }, async (request, reply) => {
@@ -20,7 +21,7 @@ export function addSignInRoutes(app: FastifyInstance, context: Context): void {
     try {
       const browserId = readCookie(request.headers.cookie, cookies.browser);
       const completed = await signIn.complete(url.searchParams, browserId);
-      await assertAdministrator(context, completed.token.token);
+      await assertAdministrator(new SessionClients({ settings, outages, token: completed.token.token }));
       const { headers } = startSession(context, request, completed);
       metrics.signIns.inc({ result: 'succeeded' });
       logger.info({ user_id: completed.person.id }, 'signed in');
@@ -66,24 +67,6 @@ export function addSignInRoutes(app: FastifyInstance, context: Context): void {
       url,
     });
   });
-}
-
-/**
- * The granted scopes are those of the client: only the auth server knows the administrators.
- *
- * @throws AppError `not_administrator`
- */
-async function assertAdministrator({ settings, outages }: Context, token: string): Promise<void> {
-  const query = { limit: '1' };
-  try {
-    await new SessionClients({ settings, outages, token }).auth((client) =>
-      client.GET('/admin/users', { params: { query } }),
-    );
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    if (error.code === 'insufficient_scope') return;
-    throw error.code === 'not_admin' ? errors.not_administrator() : error;
-  }
 }
 
 /** The session has ended anyway: a failure is only logged. */

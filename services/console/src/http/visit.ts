@@ -2,6 +2,7 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { isPermitted, type Permission } from '../scopes.ts';
+import { assertAdministrator } from '../services/administrator.ts';
 import { SessionClients } from '../services/session-clients.ts';
 import { csrfField } from '../sign-in/csrf.ts';
 import { freshToken, type Session } from '../sign-in/sessions.ts';
@@ -37,9 +38,16 @@ export class Visit {
     this.services = new SessionClients({ settings, outages, token });
   }
 
-  /** @throws OAuthClientError when the tokens of the session cannot be refreshed */
+  /**
+   * @throws OAuthClientError when the tokens of the session cannot be refreshed; ServiceError,
+   * AppError `not_administrator`
+   */
   static async open(context: Context, session: Session, request: FastifyRequest): Promise<Visit> {
-    return new Visit(context, session, request, await freshToken(session));
+    const before = session.tokens.token;
+    const visit = new Visit(context, session, request, await freshToken(session));
+    // The role of the person may have changed since the last token.
+    if (session.tokens.token !== before) await assertAdministrator(visit.services);
+    return visit;
   }
 
   /** A parameter of the path. */

@@ -1,0 +1,140 @@
+// All pages in Chromium: two sizes and color schemes, accessibility, the keyboard, and the budget
+// of scripts and styles.
+import type { ChromiumPage } from '@tollgate/testkit/chromium';
+import axe from 'axe-core';
+import t from 'tap';
+import { areas } from '../../src/pages/registry.ts';
+import { userActions } from '../../src/pages/users/actions.ts';
+import { Assets } from '../../src/ui/assets.ts';
+import { ConsoleSuite, skip } from '../support/console-suite.ts';
+
+const narrow = 375;
+const wide = 1280;
+
+/** Bytes of all scripts and styles, compressed. */
+const budget = 120_000;
+
+interface Row {
+  /** Path of the route, for pages of an area. */
+  readonly route?: string;
+  readonly path: string;
+  readonly shows: string;
+}
+
+/** Every page, and the states of pages that look different. */
+function pageTable({
+  userId,
+  entryId,
+}: {
+  readonly userId: string;
+  readonly entryId: string;
+}): readonly Row[] {
+  return [
+    { route: '/', path: '/', shows: 'has not answered since' },
+    { route: '/users', path: '/users', shows: 'ada@example.com' },
+    { path: '/users?q=nothing', shows: 'No user matches' },
+    { route: '/users/:id', path: `/users/${userId}`, shows: 'Metadata of the user' },
+    { path: `/users/${crypto.randomUUID()}`, shows: 'refused the request' },
+    ...userActions.map(({ path }) => ({
+      route: `/users/:id/${path}`,
+      path: `/users/${userId}/${path.replaceAll(/:\w+/g, userId)}`,
+      shows: 'Cancel',
+    })),
+    { route: '/audit', path: '/audit', shows: 'Audit' },
+    { path: `/audit?entry=${entryId}`, shows: 'actor_kind' },
+    { route: '/deliveries', path: '/deliveries', shows: 'Deliveries' },
+    { path: '/nothing', shows: 'There is no such page' },
+    { path: '/signed-out', shows: 'You are signed out' },
+    { path: '/callback?error=access_denied', shows: 'started in another browser' },
+  ];
+}
+
+t.setTimeout(240_000);
+t.test('pages of the console', { skip }, async (t) => {
+  const suite = await ConsoleSuite.start(t, {
+    settings: { CONSOLE_METRICS_URLS: 'http://127.0.0.1:1/metrics' },
+  });
+  const page = await suite.signIn('/users');
+  const [entry] = (await suite.callAuth('GET', '/admin/audit')) as unknown as readonly {
+    readonly id: string;
+  }[];
+  const table = pageTable({ userId: suite.admin.id, entryId: String(entry?.id) });
+
+  for (const { path, shows } of table) {
+    await t.test(path.replaceAll(/[0-9a-f-]{36}/g, '…'), async (t) => {
+      await setScreen(page, { width: narrow, scheme: 'light' });
+      await page.open(suite.url + path);
+      t.match(await page.evaluate('document.body.innerText'), shows);
+      t.same(await findViolations(page, 'all'), [], 'narrow, light');
+      t.same(await findWide(page), [], 'narrow');
+      await setScreen(page, { width: wide, scheme: 'dark' });
+      t.same(await findViolations(page, 'visual'), [], 'wide, dark');
+      t.same(await findWide(page), [], 'wide');
+    });
+  }
+
+  await t.test('every page is in the table', async (t) => {
+    const routes = new Set(table.map(({ route }) => route));
+    for (const { pages } of areas) for (const { path } of pages) t.ok(routes.has(path), path);
+  });
+
+  await t.test('keys search, show the keys, and reach the content', async (t) => {
+    await page.open(`${suite.url}/users`);
+    await press(page, '?');
+    t.ok(await page.evaluate(`document.querySelector('#help').open`));
+    t.same(await findViolations(page, 'all'), []);
+    await press(page, 'Escape');
+    t.notOk(await page.evaluate(`document.querySelector('#help').open`));
+    await press(page, '/');
+    t.equal(await page.evaluate('document.activeElement.name'), 'q');
+    await press(page, '/');
+    t.equal(await page.evaluate('document.activeElement.value'), '/', 'typed into the field');
+    await page.open(`${suite.url}/users`);
+    await page.press('Tab');
+    t.equal(await page.evaluate('document.activeElement.className'), 'skip');
+    await page.press('Enter');
+    t.equal(await page.evaluate('document.activeElement.id'), 'main');
+  });
+});
+
+t.test('scripts and styles are within the budget', async (t) => {
+  const sizes = (await Assets.load()).all().map(({ gzipped }) => gzipped.byteLength);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  t.ok(total < budget, `${total} bytes of ${budget}`);
+});
+
+async function setScreen(
+  page: ChromiumPage,
+  { width, scheme }: { readonly width: number; readonly scheme: 'light' | 'dark' },
+): Promise<void> {
+  const metrics = { width, height: 800, deviceScaleFactor: 1, mobile: false };
+  await page.send('Emulation.setDeviceMetricsOverride', metrics);
+  await page.send('Emulation.setEmulatedMedia', {
+    features: [{ name: 'prefers-color-scheme', value: scheme }],
+  });
+}
+
+/** Violations of WCAG 2.2 AA and best practices, or those of sizes and colors only. */
+function findViolations(page: ChromiumPage, extent: 'all' | 'visual'): Promise<unknown> {
+  const options =
+    extent === 'all'
+      ? { rules: { 'target-size': { enabled: true } } }
+      : { runOnly: ['color-contrast', 'target-size'] };
+  // Injected by the debugger, to which the CSP does not apply.
+  return page.evaluate(`${extent === 'all' ? axe.source : ''};
+    axe.run(${JSON.stringify(options)}).then(({ violations }) =>
+      violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 300))]))`);
+}
+
+/** Elements wider than the screen, except in areas that scroll. */
+function findWide(page: ChromiumPage): Promise<unknown> {
+  return page.evaluate(`[...document.querySelectorAll('body *')].filter((element) =>
+    !element.closest('.table, .pages, dialog, .u-legend, .skip') && element.getBoundingClientRect().right > innerWidth + 1)
+    .map(({ outerHTML }) => outerHTML.slice(0, 200))`);
+}
+
+async function press(page: ChromiumPage, key: '?' | '/' | 'Escape'): Promise<void> {
+  const event = { key, ...(key === 'Escape' ? { windowsVirtualKeyCode: 27 } : { text: key }) };
+  await page.send('Input.dispatchKeyEvent', { type: 'keyDown', ...event });
+  await page.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
+}
