@@ -11,6 +11,8 @@ const scopes = {
   'explain/credential': 'keys:verify',
   users: 'users:read',
   'users/change': 'users:write',
+  organizations: 'organizations:write',
+  'api-keys': 'keys:write',
   audit: 'audit:read',
   deliveries: 'webhooks:write',
 } as const satisfies Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { OrganizationPermission } from '../config/organizations.ts';
+import { settingsSpec } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { uuidParameter } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
@@ -18,7 +19,10 @@ export function requireOrganizations({ settings }: Pick<OrganizationsContext, 's
     done(
       settings.organizationsEnabled
         ? undefined
-        : errors.feature_disabled({ message: 'Organizations are disabled', httpStatus: 404 }),
+        : errors.feature_disabled({
+            message: `Organizations are not enabled: set ${settingsSpec.organizationsEnabled.env}`,
+            httpStatus: 404,
+          }),
     );
 }
 

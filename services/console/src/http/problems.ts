@@ -52,6 +52,9 @@ const titles: Readonly<Record<string, string>> = {
 
 function describeServiceError(error: ServiceError, nowMs: number): Problem & { readonly status: number } {
   const { service, url, outage, message, status = 502 } = error;
+  // The message names the setting.
+  if (error.code === 'feature_disabled')
+    return { title: 'This feature is off', text: `${service} says: ${message}.`, status };
   if (outage === undefined)
     return { title: `${service} refused the request`, text: `${message} (${error.code})`, status };
   const text = html`${service} at ${url} has not answered since ${time(outage.sinceMs, nowMs)}: ${outage.reason}. Check that it runs, and that the console may reach it. The rest of the console works.`;

@@ -34,8 +34,8 @@ interface PageRoute {
 interface ActionRoute {
   readonly path: string;
   readonly permission: Permission;
-  /** Returns the path to go to. */
-  readonly submit: (visit: Visit, form: URLSearchParams) => Promise<string>;
+  /** Returns the path to go to; or a page, for what is shown only once. */
+  readonly submit: (visit: Visit, form: URLSearchParams) => Promise<string | View>;
 }
 
 /** A part of the console: an entry of the menu, with its pages and actions. */
@@ -117,7 +117,9 @@ async function submitForm(context: Context, action: ActionRoute, exchange: Excha
     const visit = await openVisit(context, session, request);
     if (visit === undefined) throw errors.form_rejected();
     if (!visit.can(action.permission)) throw errors.missing_scope();
-    return reply.redirect(`${externalUrl}${await action.submit(visit, form)}`, 303);
+    const result = await action.submit(visit, form);
+    if (typeof result === 'string') return reply.redirect(externalUrl + result, 303);
+    return sendPage(context, reply, { status: 200, ...result, session, url });
   } catch (error) {
     return sendProblem(context, reply, { error, session, url });
   }

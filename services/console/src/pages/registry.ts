@@ -1,8 +1,10 @@
 import type { Area } from '../http/routes.ts';
+import { apiKeysArea } from './api-keys/routes.ts';
 import { auditArea } from './audit/routes.ts';
 import { deliveriesArea } from './deliveries/routes.ts';
 import { explainArea } from './explain/routes.ts';
 import { limitsArea } from './limits/routes.ts';
+import { organizationsArea } from './organizations/routes.ts';
 import { overviewArea } from './overview/routes.ts';
 import { usersArea } from './users/routes.ts';
 
@@ -12,6 +14,8 @@ export const areas: readonly Area[] = [
   limitsArea,
   explainArea,
   usersArea,
+  organizationsArea,
+  apiKeysArea,
   auditArea,
   deliveriesArea,
 ];

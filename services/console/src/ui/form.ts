@@ -43,3 +43,10 @@ function labeled(field: FilterField, value: string): Html {
 export function hiddenField(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`;
 }
+
+/** The filters and the cursor of a URL, for an API with the same names. Empty ones are left out. */
+export function readFilters(fields: readonly FilterField[], url: URL): Readonly<Record<string, string>> {
+  const names = [...fields.map(({ name }) => name), 'cursor'];
+  const values = names.map((name) => [name, url.searchParams.get(name)?.trim() ?? ''] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== ''));
+}

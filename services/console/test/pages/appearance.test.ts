@@ -3,8 +3,10 @@
 import type { ChromiumPage } from '@tollgate/testkit/chromium';
 import axe from 'axe-core';
 import t from 'tap';
+import { keySet, newKeySet } from '../../src/pages/api-keys/actions.ts';
+import { newOrganizationSet, organizationSet } from '../../src/pages/organizations/actions.ts';
 import { areas } from '../../src/pages/registry.ts';
-import { userActions } from '../../src/pages/users/actions.ts';
+import { userActionSet } from '../../src/pages/users/actions.ts';
 import { Assets } from '../../src/ui/assets.ts';
 import { ConsoleSuite, skip } from '../support/console-suite.ts';
 
@@ -24,9 +26,13 @@ interface Row {
 /** Every page, and the states of pages that look different. */
 function pageTable({
   userId,
+  organizationId,
+  keyId,
   entryId,
 }: {
   readonly userId: string;
+  readonly organizationId: string;
+  readonly keyId: string;
   readonly entryId: string;
 }): readonly Row[] {
   return [
@@ -35,11 +41,15 @@ function pageTable({
     { path: '/users?q=nothing', shows: 'No user matches' },
     { route: '/users/:id', path: `/users/${userId}`, shows: 'Metadata of the user' },
     { path: `/users/${crypto.randomUUID()}`, shows: 'refused the request' },
-    ...userActions.map(({ path }) => ({
-      route: `/users/:id/${path}`,
-      path: `/users/${userId}/${path.replaceAll(/:\w+/g, userId)}`,
-      shows: 'Cancel',
-    })),
+    ...actionRows(userActionSet, userId),
+    { route: '/organizations', path: '/organizations', shows: 'Payments' },
+    { route: '/organizations/:id', path: `/organizations/${organizationId}`, shows: 'Email domains' },
+    ...actionRows(newOrganizationSet, ''),
+    ...actionRows(organizationSet, organizationId),
+    { route: '/api-keys', path: '/api-keys', shows: 'checkout' },
+    { route: '/api-keys/:id', path: `/api-keys/${keyId}`, shows: 'Rights and limits' },
+    ...actionRows(newKeySet, ''),
+    ...actionRows(keySet, keyId),
     { route: '/audit', path: '/audit', shows: 'Audit' },
     { path: `/audit?entry=${entryId}`, shows: 'actor_kind' },
     { route: '/deliveries', path: '/deliveries', shows: 'Deliveries' },
@@ -49,16 +59,37 @@ function pageTable({
   ];
 }
 
+/** The pages that ask before actions. */
+function actionRows(
+  { route, actions }: { readonly route: string; readonly actions: readonly { readonly path: string }[] },
+  id: string,
+): readonly Row[] {
+  return actions.map(({ path }) => ({
+    route: `${route}/${path}`,
+    path: `${route}/${path}`.replaceAll(/:\w+/g, id),
+    shows: 'Cancel',
+  }));
+}
+
 t.setTimeout(240_000);
 t.test('pages of the console', { skip }, async (t) => {
   const suite = await ConsoleSuite.start(t, {
     settings: { CONSOLE_METRICS_URLS: 'http://127.0.0.1:1/metrics' },
+    auth: { SVC_ORGANIZATIONS_ENABLED: 'true', SVC_API_KEYS_ENABLED: 'true' },
   });
   const page = await suite.signIn('/users');
   const [entry] = (await suite.callAuth('GET', '/admin/audit')) as unknown as readonly {
     readonly id: string;
   }[];
-  const table = pageTable({ userId: suite.admin.id, entryId: String(entry?.id) });
+  const owner = { owner_id: suite.admin.id };
+  const organization = await suite.callAuth('POST', '/admin/organizations', { name: 'Payments', ...owner });
+  const key = await suite.callAuth('POST', '/admin/api-keys', { name: 'checkout' });
+  const table = pageTable({
+    userId: suite.admin.id,
+    organizationId: String(organization.id),
+    keyId: String(key.id),
+    entryId: String(entry?.id),
+  });
 
   for (const { path, shows } of table) {
     await t.test(path.replaceAll(/[0-9a-f-]{36}/g, '…'), async (t) => {

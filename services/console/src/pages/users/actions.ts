@@ -1,51 +1,32 @@
-import { type Html, html } from '@tollgate/kit/html';
 import { errors } from '../../errors.ts';
+import type { Action, ActionSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
-import { displayName, isBanned, type User } from './user.ts';
+import { planFields, readPlan } from '../../ui/limit-fields.ts';
+import { displayName, isBanned, readUser, type User } from './user.ts';
 
-/** An action of a person on a user, with a page that asks first. */
-export interface UserAction {
-  /** Part of the path after that of the user; `:item` is the id of a session or factor. */
-  readonly path: string;
-  readonly button: string;
-  readonly isDangerous?: boolean;
-  /** Says what will happen, in a sentence. */
-  readonly question: (name: string) => string;
-  readonly fields?: (user: User) => Html;
-  /** Whether it has a button on the page of the user. */
-  readonly isOffered: (user: User, nowMs: number) => boolean;
-  /** Does it. Returns a sentence that says so. */
-  readonly run: (target: Target) => Promise<string>;
-}
-
-interface Target {
-  readonly visit: Visit;
-  readonly user: User;
-  /** The id of a session or factor. */
-  readonly item: string;
-  readonly form: URLSearchParams;
-}
-
-/** All actions, in the order of the buttons. */
-export const userActions: readonly UserAction[] = [
+/** What people do to users. */
+const userActions: readonly Action<User>[] = [
   {
     path: 'plan',
     button: 'Set plan and limit',
-    question: (name) => `The plan and limit of ${name} apply to new tokens, and at the gateway at once.`,
-    fields: planFields,
+    question: (user) =>
+      `The plan and limit of ${displayName(user)} apply to new tokens, and at the gateway at once.`,
+    fields: (user) => planFields('this user', currentPlan(user)),
     isOffered: () => true,
-    run: async ({ visit, user, form }) => {
-      await change(visit, user, { app_metadata: readPlan(form) });
+    run: async ({ visit, subject: user, form }) => {
+      const { plan = null, limit = null } = readPlan(form);
+      await change(visit, user, { app_metadata: { plan, limit } });
       return 'The plan and limit are set.';
     },
   },
   {
     path: 'sign-out',
     button: 'Sign out',
-    question: (name) => `All sessions of ${name} end. The user has to sign in again on every device.`,
+    question: (user) =>
+      `All sessions of ${displayName(user)} end. The user has to sign in again on every device.`,
     isOffered: () => true,
-    run: async ({ visit, user: { id } }) => {
+    run: async ({ visit, subject: { id } }) => {
       const parameters = { path: { user_id: id } };
       await visit.services.auth((client) =>
         client.DELETE('/admin/users/{user_id}/sessions', { params: parameters }),
@@ -56,9 +37,9 @@ export const userActions: readonly UserAction[] = [
   {
     path: 'recovery',
     button: 'Send recovery email',
-    question: (name) => `${name} gets an email with a link to set a new password.`,
+    question: (user) => `${displayName(user)} gets an email with a link to set a new password.`,
     isOffered: ({ email }) => email !== '',
-    run: async ({ visit, user: { id, email } }) => {
+    run: async ({ visit, subject: { id, email } }) => {
       const parameters = { path: { user_id: id } };
       await visit.services.auth((client) =>
         client.POST('/admin/users/{user_id}/recovery', { params: parameters }),
@@ -70,7 +51,7 @@ export const userActions: readonly UserAction[] = [
     path: 'ban',
     button: 'Ban',
     isDangerous: true,
-    question: (name) => `${name} cannot sign in until then, and requests are denied at once.`,
+    question: (user) => `${displayName(user)} cannot sign in until then, and requests are denied at once.`,
     fields: () =>
       field({
         name: 'duration',
@@ -80,7 +61,7 @@ export const userActions: readonly UserAction[] = [
         isRequired: true,
       }),
     isOffered: (user, nowMs) => !isBanned(user, nowMs),
-    run: async ({ visit, user, form }) => {
+    run: async ({ visit, subject: user, form }) => {
       await change(visit, user, { ban_duration: form.get('duration') ?? '' });
       return 'The user is banned.';
     },
@@ -88,9 +69,9 @@ export const userActions: readonly UserAction[] = [
   {
     path: 'unban',
     button: 'Lift the ban',
-    question: (name) => `${name} can sign in again.`,
+    question: (user) => `${displayName(user)} can sign in again.`,
     isOffered: isBanned,
-    run: async ({ visit, user }) => {
+    run: async ({ visit, subject: user }) => {
       await change(visit, user, { ban_duration: 'none' });
       return 'The ban is lifted.';
     },
@@ -99,8 +80,8 @@ export const userActions: readonly UserAction[] = [
     path: 'delete',
     button: 'Delete',
     isDangerous: true,
-    question: (name) =>
-      `${name} is deleted with all sessions, identities and factors. This cannot be undone.`,
+    question: (user) =>
+      `${displayName(user)} is deleted with all sessions, identities and factors. This cannot be undone.`,
     fields: (user) =>
       field({
         name: 'confirmed',
@@ -108,22 +89,22 @@ export const userActions: readonly UserAction[] = [
         isRequired: true,
       }),
     isOffered: () => true,
-    run: async ({ visit, user, form }) => {
+    run: async ({ visit, subject: user, form }) => {
       if (form.get('confirmed')?.trim() !== displayName(user)) throw errors.not_confirmed();
       const parameters = { path: { user_id: user.id } };
       await visit.services.auth((client) =>
         client.DELETE('/admin/users/{user_id}', { params: parameters, body: { should_soft_delete: false } }),
       );
-      return `${displayName(user)} is deleted.`;
+      return { notice: `${displayName(user)} is deleted.`, path: '/users' };
     },
   },
   {
     path: 'sessions/:item/end',
     button: 'End the session',
     isDangerous: true,
-    question: (name) => `This session of ${name} ends. Other devices stay signed in.`,
+    question: (user) => `This session of ${displayName(user)} ends. Other devices stay signed in.`,
     isOffered: () => false,
-    run: async ({ visit, user: { id }, item }) => {
+    run: async ({ visit, subject: { id }, item }) => {
       const parameters = { path: { user_id: id, session_id: item } };
       await visit.services.auth((client) =>
         client.DELETE('/admin/users/{user_id}/sessions/{session_id}', { params: parameters }),
@@ -135,9 +116,9 @@ export const userActions: readonly UserAction[] = [
     path: 'factors/:item/remove',
     button: 'Remove the factor',
     isDangerous: true,
-    question: (name) => `${name} can sign in without this factor, and enroll a new one.`,
+    question: (user) => `${displayName(user)} can sign in without this factor, and enroll a new one.`,
     isOffered: () => false,
-    run: async ({ visit, user: { id }, item }) => {
+    run: async ({ visit, subject: { id }, item }) => {
       const parameters = { path: { user_id: id, factor_id: item } };
       await visit.services.auth((client) =>
         client.DELETE('/admin/users/{user_id}/factors/{factor_id}', { params: parameters }),
@@ -146,6 +127,15 @@ export const userActions: readonly UserAction[] = [
     },
   },
 ];
+
+export const userActionSet: ActionSet<User> = {
+  route: '/users/:id',
+  permission: 'users/change',
+  read: readUser,
+  name: displayName,
+  path: ({ id }) => `/users/${id}`,
+  actions: userActions,
+};
 
 interface UserChange {
   readonly ban_duration?: string;
@@ -157,43 +147,13 @@ async function change(visit: Visit, { id }: User, body: UserChange): Promise<voi
   await visit.services.auth((client) => client.PUT('/admin/users/{user_id}', { params, body }));
 }
 
-/** The number of a limit is a uint32, as in Envoy's RateLimitOverride. */
-const maxRequests = 4_294_967_295;
-
-/** Units of the `limit` claim. */
-const units = { second: 'per second', minute: 'per minute', hour: 'per hour', day: 'per day' };
-
-function planFields({ app_metadata: { plan, limit } }: User): Html {
-  // Parsed boundary: app_metadata has what administrators write.
+/** Parsed boundary: app_metadata has what administrators write. */
+function currentPlan({ app_metadata: { plan, limit } }: User): Parameters<typeof planFields>[1] {
   const { requests_per_unit: requests, unit } = (limit ?? {}) as Readonly<Record<string, unknown>>;
-  return html`${field({
-    name: 'plan',
-    label: 'Plan',
-    value: typeof plan === 'string' ? plan : '',
-    hint: 'Empty: the default plan.',
-  })}${field({
-    name: 'requests',
-    label: 'Limit of this user, in requests',
-    type: 'number',
-    value: typeof requests === 'number' ? String(requests) : '',
-    hint: 'Empty: the limit of the plan.',
-  })}${field({
-    name: 'unit',
-    label: 'Unit',
-    value: typeof unit === 'string' ? unit : 'minute',
-    choices: units,
-  })}`;
-}
-
-/** `null` removes a member. @throws AppError `invalid_value` */
-function readPlan(form: URLSearchParams): Record<string, unknown> {
-  const plan = form.get('plan')?.trim() || null;
-  const text = form.get('requests')?.trim() ?? '';
-  if (text === '') return { plan, limit: null };
-  const requests = Number(text);
-  if (!Number.isInteger(requests) || requests < 1 || requests > maxRequests)
-    throw errors.invalid_value({
-      message: `The limit is a whole number of requests from 1 to ${maxRequests}. Nothing was changed.`,
-    });
-  return { plan, limit: { requests_per_unit: requests, unit: form.get('unit') } };
+  return {
+    ...(typeof plan === 'string' && { plan }),
+    ...(typeof requests === 'number' && {
+      limit: { requests_per_unit: requests, unit: typeof unit === 'string' ? unit : 'minute' },
+    }),
+  };
 }

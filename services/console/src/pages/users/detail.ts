@@ -1,12 +1,13 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { actionButtons, actionColumn } from '../../http/actions.ts';
 import { problemOf } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
-import { type Column, table } from '../../ui/table.ts';
+import { table } from '../../ui/table.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
 import { entryTable } from '../audit/entry-table.ts';
-import { userActions } from './actions.ts';
+import { userActionSet } from './actions.ts';
 import { displayName, readUser, toUserRow, type User } from './user.ts';
 
 /** One user. */
@@ -19,22 +20,15 @@ export async function viewUser(visit: Visit): Promise<View> {
   ]);
   return {
     title: displayName(user),
-    content: html`${buttons(user, visit)}<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
+    content: html`${actionButtons(userActionSet, user, visit)}${links(user, visit)}<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
 ${sessions}${factors}${identities(user, visit)}${await auditOf(user, visit)}`,
   };
 }
 
-function buttons(user: User, visit: Visit): Html | undefined {
-  if (!visit.can('users/change')) return undefined;
-  const offered = userActions.filter(({ isOffered }) => isOffered(user, visit.nowMs));
-  return html`<div class="actions">${offered.map(({ path, button, isDangerous }) =>
-    linkButton(`/users/${user.id}/${path}`, button, { isDangerous: isDangerous ?? false }),
-  )}</div>`;
-}
-
-/** A link to a page that asks before it changes something. */
-function linkButton(path: string, text: string, { isDangerous }: { readonly isDangerous: boolean }): Html {
-  return html`<a class="button${isDangerous && ' danger'}" href="${path}">${text}</a>`;
+/** What belongs to the user elsewhere in the console. */
+function links({ id }: User, visit: Visit): Html {
+  const organizations = html`<a href="/organizations?user_id=${id}">Organizations</a>`;
+  return html`<p>${visit.can('organizations') && organizations} ${visit.can('api-keys') && html`<a href="/api-keys?user_id=${id}">API keys</a>`}</p>`;
 }
 
 function profile(user: User, nowMs: number): Html {
@@ -78,7 +72,9 @@ async function sessionsOf(visit: Visit, path: UserPath): Promise<Html> {
       { title: 'Methods', cell: ({ amr }) => amr.map(({ method }) => method).join(', ') },
       { title: 'Created', cell: (session) => time(session.created_at, visit.nowMs) },
       { title: 'Refreshed', cell: (session) => time(session.refreshed_at, visit.nowMs) },
-      ...removal(visit, ({ id }: { readonly id: string }) => [`sessions/${id}/end`, 'End']),
+      ...actionColumn(visit, 'users/change', ({ id }: { readonly id: string }) => ({
+        End: `/users/${path.user_id}/sessions/${id}/end`,
+      })),
     ],
   });
 }
@@ -98,19 +94,11 @@ async function factorsOf(visit: Visit, path: UserPath): Promise<Html> {
       { title: 'Type', cell: (factor) => factor.factor_type },
       { title: 'State', cell: ({ status }) => badge(status, status === 'verified' ? 'neutral' : 'warn') },
       { title: 'Created', cell: (factor) => time(factor.created_at, visit.nowMs) },
-      ...removal(visit, ({ id }: { readonly id: string }) => [`factors/${id}/remove`, 'Remove']),
+      ...actionColumn(visit, 'users/change', ({ id }: { readonly id: string }) => ({
+        Remove: `/users/${path.user_id}/factors/${id}/remove`,
+      })),
     ],
   });
-}
-
-/** The column that leads to the removal of a row, for those who may do it. */
-function removal<Row>(visit: Visit, link: (row: Row) => readonly [string, string]): readonly Column<Row>[] {
-  if (!visit.can('users/change')) return [];
-  const cell = (row: Row) => {
-    const [path, text] = link(row);
-    return linkButton(`/users/${visit.param('id')}/${path}`, text, { isDangerous: false });
-  };
-  return [{ title: 'Action', cell }];
 }
 
 function identities(user: User, visit: Visit): Html {

@@ -1,0 +1,170 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { errors } from '../../errors.ts';
+import type { ActionSet } from '../../http/actions.ts';
+import type { Visit } from '../../http/visit.ts';
+import { field } from '../../ui/fields.ts';
+import { planFields, readPlan } from '../../ui/limit-fields.ts';
+import { type Organization, organizationPath, readOrganization } from './organization.ts';
+
+/** What people do to organizations. */
+export const organizationSet: ActionSet<Organization> = {
+  route: '/organizations/:id',
+  permission: 'organizations',
+  read: readOrganization,
+  name: ({ name }) => name,
+  path: organizationPath,
+  actions: [
+    {
+      path: 'change',
+      button: 'Change name, plan and limit',
+      question: ({ name }) => `All members of ${name} share its plan and limit.`,
+      fields: (organization) =>
+        html`${field({ name: 'name', label: 'Name', value: organization.name, isRequired: true })}${planFields('all members together', organization)}`,
+      isOffered: () => true,
+      run: async ({ visit, subject: { id }, form }) => {
+        const { plan = '', limit = {} } = readPlan(form);
+        const body = { name: form.get('name') ?? '', plan, limit };
+        await visit.services.auth((client) =>
+          client.PUT('/admin/organizations/{organization_id}', {
+            params: { path: { organization_id: id } },
+            body,
+          }),
+        );
+        return 'The organization is changed.';
+      },
+    },
+    {
+      path: 'member',
+      button: 'Set a member',
+      question: ({ name }) => `The user becomes a member of ${name}, or gets another role.`,
+      fields: (_organization, visit) => memberFields(visit),
+      isOffered: () => true,
+      run: async ({ visit, subject: { id }, form }) => {
+        const userId = await findUserId(visit, form.get('user')?.trim() ?? '');
+        const { email, role } = await visit.services.auth((client) =>
+          client.PUT('/admin/organizations/{organization_id}/members/{user_id}', {
+            params: { path: { organization_id: id, user_id: userId } },
+            body: { role: form.get('role')?.trim() ?? '' },
+          }),
+        );
+        return `${email || userId} has the role ${role}.`;
+      },
+    },
+    {
+      path: 'members/:item/remove',
+      button: 'Remove the member',
+      isDangerous: true,
+      question: ({ name }) => `The user loses the plan, limit and role that ${name} gives.`,
+      isOffered: () => false,
+      run: async ({ visit, subject: { id }, item }) => {
+        const params = { path: { organization_id: id, user_id: item } };
+        await visit.services.auth((client) =>
+          client.DELETE('/admin/organizations/{organization_id}/members/{user_id}', { params }),
+        );
+        return 'The member is removed.';
+      },
+    },
+    {
+      path: 'domains/:item/remove',
+      button: 'Remove the domain',
+      isDangerous: true,
+      question: ({ name }) =>
+        `Users with an email address of the domain cannot join ${name} by it any more. Members stay.`,
+      isOffered: () => false,
+      run: async ({ visit, subject: { id }, item }) => {
+        const params = { path: { organization_id: id, domain: item } };
+        await visit.services.auth((client) =>
+          client.DELETE('/admin/organizations/{organization_id}/domains/{domain}', { params }),
+        );
+        return `${item} is removed.`;
+      },
+    },
+    {
+      path: 'delete',
+      button: 'Delete',
+      isDangerous: true,
+      question: ({ name }) =>
+        `${name} is deleted with its memberships, invitations, domains and API keys. Its users stay. This cannot be undone.`,
+      fields: ({ name }) => field({ name: 'confirmed', label: `Type ${name} to confirm`, isRequired: true }),
+      isOffered: () => true,
+      run: async ({ visit, subject: { id, name }, form }) => {
+        if (form.get('confirmed')?.trim() !== name) throw errors.not_confirmed();
+        const params = { path: { organization_id: id } };
+        await visit.services.auth((client) =>
+          client.DELETE('/admin/organizations/{organization_id}', { params }),
+        );
+        return { notice: `${name} is deleted.`, path: '/organizations' };
+      },
+    },
+  ],
+};
+
+/** What people do to the list. */
+export const newOrganizationSet: ActionSet<undefined> = {
+  route: '/organizations',
+  permission: 'organizations',
+  read: () => Promise.resolve(undefined),
+  name: () => undefined,
+  path: () => '/organizations',
+  actions: [
+    {
+      path: 'new',
+      button: 'Create an organization',
+      question: () => 'Its owner manages members, and all members share the plan and the limit.',
+      fields: () =>
+        html`${field({ name: 'name', label: 'Name', isRequired: true })}${field({
+          name: 'slug',
+          label: 'Slug',
+          placeholder: 'payments',
+          hint: 'Unique, for URLs. Empty: one of the name.',
+        })}${field({
+          name: 'owner',
+          label: 'Owner',
+          placeholder: 'ada@example.com',
+          hint: 'Id or email address of a user. Empty: none yet.',
+        })}${planFields('all members together', {})}`,
+      isOffered: () => true,
+      run: async ({ visit, form }) => {
+        const slug = form.get('slug')?.trim() ?? '';
+        const owner = form.get('owner')?.trim() ?? '';
+        const body = {
+          name: form.get('name') ?? '',
+          ...readPlan(form),
+          ...(slug !== '' && { slug }),
+          ...(owner !== '' && { owner_id: await findUserId(visit, owner) }),
+        };
+        const created = await visit.services.auth((client) => client.POST('/admin/organizations', { body }));
+        return { notice: `${created.name} is created.`, path: organizationPath(created) };
+      },
+    },
+  ],
+};
+
+/** The link of a member fills them in. */
+function memberFields(visit: Visit): Html {
+  return html`${field({
+    name: 'user',
+    label: 'User',
+    value: visit.query('user') ?? '',
+    placeholder: 'ada@example.com',
+    hint: 'Id or email address.',
+    isRequired: true,
+  })}${field({
+    name: 'role',
+    label: 'Role',
+    value: visit.query('role') ?? 'member',
+    hint: 'owner, admin, member, or a role of SVC_ORGANIZATIONS_ROLES.',
+    isRequired: true,
+  })}`;
+}
+
+/** The id of a user by id or email address. @throws AppError `invalid_value`; ServiceError */
+async function findUserId(visit: Visit, text: string): Promise<string> {
+  if (!text.includes('@')) return text;
+  const query = { email: text, limit: '1' };
+  const { users } = await visit.services.auth((client) => client.GET('/admin/users', { params: { query } }));
+  const [user] = users;
+  if (user === undefined)
+    throw errors.invalid_value({ message: `No user has the email address ${text}. Nothing was changed.` });
+  return user.id;
+}
