@@ -1,4 +1,4 @@
-import { type Html, html } from '@tollgate/kit/html';
+import { html } from '@tollgate/kit/html';
 import { parseInstant } from '@tollgate/kit/time';
 import { errors } from '../../errors.ts';
 import type { ActionSet } from '../../http/actions.ts';
@@ -98,7 +98,7 @@ export const newKeySet: ActionSet<undefined> = {
       path: 'new',
       button: 'Create an API key',
       question: () => 'The key is shown once, on the next page.',
-      fields: (_list, visit) => newKeyFields(visit),
+      fields: () => newKeyFields,
       isOffered: () => true,
       run: async ({ visit, form }) => {
         const body = readNewKey(form);
@@ -128,35 +128,30 @@ function showSecret({ key, ...created }: ApiKey & { readonly key: string }): Vie
   };
 }
 
-function newKeyFields(visit: Visit): Html {
-  return html`${field({ name: 'name', label: 'Name', isRequired: true })}${field({
-    name: 'user_id',
-    label: 'Id of the user who owns it',
-    value: visit.query('user_id') ?? '',
-  })}${field({
+const newKeyFields = html`${[
+  field({ name: 'name', label: 'Name', isRequired: true }),
+  field({ name: 'user_id', label: 'Id of the user who owns it' }),
+  field({
     name: 'org_id',
     label: 'Id of the organization that owns it',
-    value: visit.query('org_id') ?? '',
     hint: 'Without an owner, the key is that of a machine.',
-  })}${field({
+  }),
+  field({
     name: 'scopes',
     label: 'Scopes',
     placeholder: 'orders:read orders:write',
     hint: 'Separated by spaces, for the applications behind the gateway.',
-  })}${field({ name: 'role', label: 'Role', hint: 'Empty: that of the owner.' })}${planFields('this key', {})}${field(
-    {
-      name: 'expires_at',
-      label: 'Expires (UTC)',
-      type: 'datetime-local',
-      hint: 'Empty: never.',
-    },
-  )}${field({
+  }),
+  field({ name: 'role', label: 'Role', hint: 'Empty: that of the owner.' }),
+  planFields('this key', {}),
+  field({ name: 'expires_at', label: 'Expires (UTC)', type: 'datetime-local', hint: 'Empty: never.' }),
+  field({
     name: 'allowed_networks',
     label: 'Networks that may use it',
     placeholder: '203.0.113.0/24',
     hint: 'Separated by spaces. Empty: any.',
-  })}`;
-}
+  }),
+]}`;
 
 /** @throws AppError `invalid_value` */
 function readNewKey(form: URLSearchParams) {
