@@ -44,7 +44,7 @@ export interface ActionSet<Subject> {
   readonly name: (subject: Subject) => string | undefined;
   /** Path of the page of the subject. */
   readonly path: (subject: Subject) => string;
-  /** In the order of the buttons. */
+  /** Their order is that of the buttons. */
   readonly actions: readonly Action<Subject>[];
 }
 

@@ -30,7 +30,7 @@ export function planFields(
   })}${field({ name: 'unit', label: 'Unit', value: limit?.unit ?? 'minute', choices: units })}`;
 }
 
-/** What the fields have, without empty ones. @throws AppError `invalid_value` */
+/** Reads the fields. Empty ones are left out. @throws AppError `invalid_value` */
 export function readPlan(form: URLSearchParams): {
   readonly plan?: string;
   readonly limit?: Limit;

@@ -9,7 +9,7 @@ import { planFields, readPlan } from '../../ui/limit-fields.ts';
 import { copyable } from '../../ui/text.ts';
 import { type ApiKey, isChangeable, keyPath, readKey } from './api-key.ts';
 
-/** What people do to API keys. */
+/** Actions on one key. */
 export const keySet: ActionSet<ApiKey> = {
   route: '/api-keys/:id',
   permission: 'api-keys',
@@ -86,7 +86,7 @@ export const keySet: ActionSet<ApiKey> = {
   ],
 };
 
-/** What people do to the list. */
+/** Actions on the list. */
 export const newKeySet: ActionSet<undefined> = {
   route: '/api-keys',
   permission: 'api-keys',

@@ -6,7 +6,7 @@ import { field } from '../../ui/fields.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
 import { type Organization, organizationPath, readOrganization } from './organization.ts';
 
-/** What people do to organizations. */
+/** Actions on one organization. */
 export const organizationSet: ActionSet<Organization> = {
   route: '/organizations/:id',
   permission: 'organizations',
@@ -99,7 +99,7 @@ export const organizationSet: ActionSet<Organization> = {
   ],
 };
 
-/** What people do to the list. */
+/** Actions on the list. */
 export const newOrganizationSet: ActionSet<undefined> = {
   route: '/organizations',
   permission: 'organizations',

@@ -5,7 +5,7 @@ import { field } from '../../ui/fields.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
 import { displayName, isBanned, readUser, type User } from './user.ts';
 
-/** What people do to users. */
+/** Actions on one user. */
 const userActions: readonly Action<User>[] = [
   {
     path: 'plan',

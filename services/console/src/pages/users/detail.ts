@@ -25,7 +25,7 @@ ${sessions}${factors}${identities(user, visit)}${await auditOf(user, visit)}`,
   };
 }
 
-/** What belongs to the user elsewhere in the console. */
+/** Links to other pages about the user. */
 function links({ id }: User, visit: Visit): Html {
   const organizations = html`<a href="/organizations?user_id=${id}">Organizations</a>`;
   return html`<p>${visit.can('organizations') && organizations} ${visit.can('api-keys') && html`<a href="/api-keys?user_id=${id}">API keys</a>`}</p>`;
