@@ -13,6 +13,8 @@ const scopes = {
   'users/change': 'users:write',
   organizations: 'organizations:write',
   'api-keys': 'keys:write',
+  clients: 'clients:write',
+  providers: 'providers:write',
   audit: 'audit:read',
   deliveries: 'webhooks:write',
 } as const satisfies Readonly<Record<string, string | undefined>>;

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
+import { settingsSpec } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import {
   type AddRoutes,
@@ -112,7 +113,10 @@ export const addOAuthClientRoutes: AddRoutes<OAuthContext> = (api, context) => {
 /** @throws AppError `feature_disabled` */
 export function requireOAuthServer({ settings }: Pick<OAuthContext, 'settings'>): void {
   if (settings.oauthServerEnabled) return;
-  throw errors.feature_disabled({ message: 'The OAuth server is disabled', httpStatus: 404 });
+  throw errors.feature_disabled({
+    message: `The OAuth server is disabled: set ${settingsSpec.oauthServerEnabled.env}`,
+    httpStatus: 404,
+  });
 }
 
 /** @throws AppError `validation_failed` */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
+import { settingsSpec } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import {
   type AddRoutes,
@@ -97,7 +98,7 @@ export const addCustomProviderRoutes: AddRoutes<ProvidersContext> = (api, contex
 function requireCustomProviders({ settings }: ProvidersContext): void {
   if (settings.customOauthEnabled) return;
   throw errors.feature_disabled({
-    message: 'Custom OAuth/OIDC providers are not enabled',
+    message: `Custom OAuth/OIDC providers are not enabled: set ${settingsSpec.customOauthEnabled.env}`,
     httpStatus: 404,
   });
 }

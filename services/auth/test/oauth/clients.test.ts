@@ -248,7 +248,8 @@ t.test('unknown clients and malformed ids are 404', async (t) => {
 
 t.test('without the OAuth server its routes are 404, and the metadata have the keys only', async (t) => {
   const server = await startAuthServer(t);
-  const disabled = { status: 404, body: { error_code: 'feature_disabled' } };
+  const msg = /set SVC_OAUTH_SERVER_ENABLED$/;
+  const disabled = { status: 404, body: { error_code: 'feature_disabled', msg } };
   for (const [method, url, body] of endpoints(unknownId))
     t.match(await server.call(method, url, { token, ...(body && { body }) }), disabled, `${method} ${url}`);
   t.match(await requestToken(server, { grant_type: 'client_credentials' }), disabled);

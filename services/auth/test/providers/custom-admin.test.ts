@@ -263,7 +263,10 @@ t.test('disabled feature: no provider can be added, and none is used', async (t)
   const server = await start(t);
   t.equal((await create(server, oauth2)).status, 201);
   const disabled = await start(t, { CUSTOM_OAUTH_ENABLED: 'false', DB_DATABASE_URL: server.databaseUrl });
-  const notFound = { status: 404, body: { error_code: 'feature_disabled' } };
+  const notFound = {
+    status: 404,
+    body: { error_code: 'feature_disabled', msg: /set SVC_CUSTOM_OAUTH_ENABLED$/ },
+  };
   t.match(await create(disabled, oauth2), notFound);
   const path = '/admin/custom-providers';
   for (const [method, at] of [

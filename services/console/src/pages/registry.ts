@@ -3,7 +3,9 @@ import { apiKeysArea } from './api-keys/routes.ts';
 import { auditArea } from './audit/routes.ts';
 import { deliveriesArea } from './deliveries/routes.ts';
 import { explainArea } from './explain/routes.ts';
+import { identityProvidersArea } from './identity-providers/routes.ts';
 import { limitsArea } from './limits/routes.ts';
+import { oauthClientsArea } from './oauth-clients/routes.ts';
 import { organizationsArea } from './organizations/routes.ts';
 import { overviewArea } from './overview/routes.ts';
 import { usersArea } from './users/routes.ts';
@@ -16,6 +18,8 @@ export const areas: readonly Area[] = [
   usersArea,
   organizationsArea,
   apiKeysArea,
+  oauthClientsArea,
+  identityProvidersArea,
   auditArea,
   deliveriesArea,
 ];

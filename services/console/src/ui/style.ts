@@ -52,6 +52,7 @@ textarea { width: 100%; min-height: 12rem; font: .8125rem/1.45 ${fonts.code} }
 button, .button { cursor: pointer; display: inline-flex; align-items: center; text-decoration: none }
 button.primary, .button.primary { background: var(--accent); border-color: var(--accent); color: var(--card) }
 button.danger, .button.danger { background: var(--bad); border-color: var(--bad); color: var(--card) }
+.choices { border: 1px solid var(--line); border-radius: .375rem; margin: 0; padding: .5rem .75rem } .choices legend { color: var(--dim); font-size: .75rem } .choices label { display: flex; gap: .5rem; align-items: center; min-height: 1.75rem } .choices input { min-height: 0 }
 .actions { display: flex; flex-wrap: wrap; gap: .5rem } form { margin: 0 }
 dl.details { display: grid; grid-template-columns: minmax(6rem, max-content) minmax(0, 1fr); gap: .3rem 1.5rem; margin: 0 }
 .details dt { color: var(--dim) } .details dd { margin: 0 }

@@ -1,9 +1,13 @@
 // All pages in Chromium: two sizes and color schemes, accessibility, the keyboard, and the budget
 // of scripts and styles.
+import { consoleClientId } from '@tollgate/admin-clients/first-party';
 import type { ChromiumPage } from '@tollgate/testkit/chromium';
 import axe from 'axe-core';
 import t from 'tap';
 import { keySet, newKeySet } from '../../src/pages/api-keys/actions.ts';
+import { providerSet } from '../../src/pages/identity-providers/provider.ts';
+import { limitsArea } from '../../src/pages/limits/routes.ts';
+import { clientSet, newClientSet } from '../../src/pages/oauth-clients/actions.ts';
 import { newOrganizationSet, organizationSet } from '../../src/pages/organizations/actions.ts';
 import { areas } from '../../src/pages/registry.ts';
 import { userActionSet } from '../../src/pages/users/actions.ts';
@@ -23,6 +27,8 @@ interface Row {
   readonly shows: string;
 }
 
+const provider = 'custom:forum';
+
 /** Every page, and the states of pages that look different. */
 function pageTable({
   userId,
@@ -37,6 +43,8 @@ function pageTable({
 }): readonly Row[] {
   return [
     { route: '/', path: '/', shows: 'has not answered since' },
+    ...limitsArea.pages.map(({ path }) => ({ route: path, path, shows: 'Limits' })),
+    { route: '/explain', path: '/explain', shows: 'Explain' },
     { route: '/users', path: '/users', shows: 'ada@example.com' },
     { path: '/users?q=nothing', shows: 'No user matches' },
     { route: '/users/:id', path: `/users/${userId}`, shows: 'Metadata of the user' },
@@ -50,6 +58,13 @@ function pageTable({
     { route: '/api-keys/:id', path: `/api-keys/${keyId}`, shows: 'Rights and limits' },
     ...actionRows(newKeySet, ''),
     ...actionRows(keySet, keyId),
+    { route: '/oauth-clients', path: '/oauth-clients', shows: 'Tollgate console' },
+    { route: '/oauth-clients/:id', path: `/oauth-clients/${consoleClientId}`, shows: 'built in' },
+    ...actionRows(newClientSet, ''),
+    ...actionRows(clientSet, consoleClientId),
+    { route: '/identity-providers', path: '/identity-providers', shows: 'Forum' },
+    { route: '/identity-providers/:id', path: `/identity-providers/${provider}`, shows: 'Connection' },
+    ...actionRows(providerSet, provider),
     { route: '/audit', path: '/audit', shows: 'Audit' },
     { path: `/audit?entry=${entryId}`, shows: 'actor_kind' },
     { route: '/deliveries', path: '/deliveries', shows: 'Deliveries' },
@@ -84,6 +99,11 @@ t.test('pages of the console', { skip }, async (t) => {
   const owner = { owner_id: suite.admin.id };
   const organization = await suite.callAuth('POST', '/admin/organizations', { name: 'Payments', ...owner });
   const key = await suite.callAuth('POST', '/admin/api-keys', { name: 'checkout' });
+  await suite.callAuth('POST', '/admin/custom-providers', {
+    ...{ provider_type: 'oauth2', identifier: provider, name: 'Forum', client_id: 'app', client_secret: 'x' },
+    ...{ authorization_url: 'https://forum.example/a', token_url: 'https://forum.example/t' },
+    userinfo_url: 'https://forum.example/me',
+  });
   const table = pageTable({
     userId: suite.admin.id,
     organizationId: String(organization.id),
@@ -160,7 +180,7 @@ function findViolations(page: ChromiumPage, extent: 'all' | 'visual'): Promise<u
 /** Elements wider than the screen, except in areas that scroll. */
 function findWide(page: ChromiumPage): Promise<unknown> {
   return page.evaluate(`[...document.querySelectorAll('body *')].filter((element) =>
-    !element.closest('.table, .pages, dialog, .u-legend, .skip') && element.getBoundingClientRect().right > innerWidth + 1)
+    !element.closest('.table, .pages, .tabs, dialog, .u-legend, .skip') && element.getBoundingClientRect().right > innerWidth + 1)
     .map(({ outerHTML }) => outerHTML.slice(0, 200))`);
 }
 

@@ -1,0 +1,100 @@
+import { html } from '@tollgate/kit/html';
+import { errors } from '../../errors.ts';
+import type { ActionSet } from '../../http/actions.ts';
+import { field } from '../../ui/fields.ts';
+import { clientName, clientPath, isChangeable, type OAuthClient, readClient } from './client.ts';
+import { memberFields, readMembers, readType, typeFields } from './form.ts';
+import { showSecret } from './secret.ts';
+
+/** Actions on OAuth clients. */
+export const clientSet: ActionSet<OAuthClient> = {
+  route: '/oauth-clients/:id',
+  permission: 'clients',
+  read: readClient,
+  name: clientName,
+  path: clientPath,
+  actions: [
+    {
+      path: 'change',
+      button: 'Change',
+      question: (client) => `The change of ${clientName(client)} applies to new sign-ins and tokens.`,
+      fields: (client) =>
+        html`${memberFields(client)}${field({
+          name: 'disabled',
+          label: 'State',
+          value: String(client.disabled ?? false),
+          choices: { false: 'Active', true: 'Disabled: it gets no tokens, and its sessions end' },
+        })}`,
+      isOffered: isChangeable,
+      run: async ({ visit, subject, form }) => {
+        const params = { path: { client_id: subject.client_id } };
+        const body = { ...readMembers(form), disabled: form.get('disabled') === 'true' };
+        await visit.services.auth((client) =>
+          client.PUT('/admin/oauth/clients/{client_id}', { params, body }),
+        );
+        return 'The client is changed.';
+      },
+    },
+    {
+      path: 'secret',
+      button: 'Regenerate the secret',
+      isDangerous: true,
+      question: (client) =>
+        `${clientName(client)} gets a new secret. The old one is rejected at once, and the sessions of the client end.`,
+      isOffered: hasSecret,
+      run: async ({ visit, subject }) => {
+        const params = { path: { client_id: subject.client_id } };
+        const changed = await visit.services.auth((client) =>
+          client.POST('/admin/oauth/clients/{client_id}/regenerate_secret', { params }),
+        );
+        return showSecret(changed);
+      },
+    },
+    {
+      path: 'delete',
+      button: 'Delete',
+      isDangerous: true,
+      question: (client) => `${clientName(client)} is deleted, and its sessions end. This cannot be undone.`,
+      fields: (client) =>
+        field({ name: 'confirmed', label: `Type ${clientName(client)} to confirm`, isRequired: true }),
+      isOffered: isChangeable,
+      run: async ({ visit, subject, form }) => {
+        const name = clientName(subject);
+        if (form.get('confirmed')?.trim() !== name) throw errors.not_confirmed();
+        const params = { path: { client_id: subject.client_id } };
+        await visit.services.auth((client) => client.DELETE('/admin/oauth/clients/{client_id}', { params }));
+        return { notice: `${name} is deleted.`, path: '/oauth-clients' };
+      },
+    },
+  ],
+};
+
+/** Actions on the list. */
+export const newClientSet: ActionSet<undefined> = {
+  route: '/oauth-clients',
+  permission: 'clients',
+  read: () => Promise.resolve(undefined),
+  name: () => undefined,
+  path: () => '/oauth-clients',
+  actions: [
+    {
+      path: 'new',
+      button: 'Create an OAuth client',
+      question: () =>
+        'An application that signs users in, or a service that calls your APIs. The secret of a confidential client is shown once, on the next page.',
+      fields: () => html`${typeFields()}${memberFields()}`,
+      isOffered: () => true,
+      run: async ({ visit, form }) => {
+        const body = { ...readType(form), ...readMembers(form) };
+        const created = await visit.services.auth((client) => client.POST('/admin/oauth/clients', { body }));
+        if (created.client_secret !== undefined) return showSecret(created);
+        return { notice: 'The client is created.', path: clientPath(created) };
+      },
+    },
+  ],
+};
+
+function hasSecret(client: OAuthClient): boolean {
+  const { client_type: type, token_endpoint_auth_method: method } = client;
+  return isChangeable(client) && type === 'confidential' && method !== 'private_key_jwt';
+}

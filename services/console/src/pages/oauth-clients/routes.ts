@@ -1,0 +1,23 @@
+import { actionRoutes } from '../../http/actions.ts';
+import type { Area } from '../../http/routes.ts';
+import { clientSet, newClientSet } from './actions.ts';
+import { viewClient } from './detail.ts';
+import { viewClients } from './list.ts';
+
+const [ofList, ofClient] = [actionRoutes(newClientSet), actionRoutes(clientSet)];
+
+/** OAuth clients of the auth server. */
+export const oauthClientsArea: Area = {
+  name: 'oauth-clients',
+  title: 'OAuth clients',
+  path: '/oauth-clients',
+  group: 'Access',
+  permission: 'clients',
+  pages: [
+    { path: '/oauth-clients', permission: 'clients', view: viewClients },
+    { path: '/oauth-clients/:id', permission: 'clients', view: viewClient },
+    ...ofList.pages,
+    ...ofClient.pages,
+  ],
+  actions: [...ofList.actions, ...ofClient.actions],
+};

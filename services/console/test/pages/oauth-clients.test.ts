@@ -1,0 +1,186 @@
+// OAuth clients and identity providers, in Chromium over a real auth server.
+import { consoleClientId } from '@tollgate/admin-clients/first-party';
+import postgres from 'postgres';
+import t from 'tap';
+import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+
+const attack = '<img src=x onerror=alert(1)>';
+const script = 'javascript:alert(1)';
+
+t.setTimeout(180_000);
+t.test('OAuth clients and identity providers in the console', { skip }, async (t) => {
+  const suite = await ConsoleSuite.start(t);
+  const sql = postgres(suite.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const page = await suite.signIn('/oauth-clients');
+  /** Sends the form of a page. Returns the text of the page that follows. */
+  const act = async (path: string, fields: Record<string, string> = {}): Promise<string> => {
+    await page.open(suite.url + path);
+    await submit(page, path, fields);
+    return readText(page, 'body');
+  };
+  const readPath = async () => String(await page.evaluate('location.pathname'));
+  const readClient = (id: string) => suite.callAuth('GET', `/admin/oauth/clients/${id}`);
+  /** Asks for a token with a client secret. Returns the status. */
+  const authenticate = async (id: string, secret: string): Promise<number> => {
+    const authorization = `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+    const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'none' });
+    const url = `${suite.auth.url}/oauth/token`;
+    return (await fetch(url, { method: 'POST', headers: { authorization }, body })).status;
+  };
+  const readSecret = async () =>
+    String(await page.evaluate(`document.querySelectorAll('main code')[1].innerText`));
+
+  await t.test('the client of the console is marked as built in, and has no actions', async (t) => {
+    t.match(await readText(page), /Tollgate console\s+built in/);
+    const path = `/oauth-clients/${consoleClientId}`;
+    await page.open(suite.url + path);
+    t.match(await readText(page), /A client of Tollgate itself/);
+    t.equal(await page.evaluate('document.querySelectorAll("main .button").length'), 0);
+    t.match(await act(`${path}/delete`, { confirmed: 'Tollgate console' }), 'This client is built in');
+    t.match(await readClient(consoleClientId), { built_in: true });
+  });
+
+  await t.test(
+    'a confidential client: its secret is shown once, and it is changed and deleted',
+    async (t) => {
+      const created = await act('/oauth-clients/new', {
+        client_name: attack,
+        redirect_uris: 'https://shop.example.com/callback\n  http://localhost:3000/callback\n',
+        scopes: 'orders:read orders:write',
+        plan: 'pro',
+      });
+      t.match(created, /it is not shown again/);
+      t.match(created, attack, 'the name is text');
+      t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
+      const secret = await readSecret();
+      await page.navigate(() => page.evaluate(`document.querySelector('main .button').click()`));
+      const path = await readPath();
+      const id = path.replace('/oauth-clients/', '');
+      t.equal(await authenticate(id, secret), 400, 'the secret is that of the client');
+      t.equal(await authenticate(id, 'other'), 401);
+      t.match(await readClient(id), {
+        ...{ client_type: 'confidential', client_name: attack, plan: 'pro' },
+        redirect_uris: ['https://shop.example.com/callback', 'http://localhost:3000/callback'],
+        ...{ scopes: ['orders:read', 'orders:write'], grant_types: ['authorization_code', 'refresh_token'] },
+      });
+      t.match(await readText(page), /State\s+active.*shop\.example\.com.*orders:write.*pro/s);
+      t.notMatch(await page.evaluate('document.documentElement.outerHTML'), secret);
+      t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
+
+      const again = await act(`${path}/secret`);
+      const next = await readSecret();
+      t.match(again, next);
+      t.not(next, secret);
+      t.equal(await authenticate(id, secret), 401, 'the old secret is rejected');
+      t.equal(await authenticate(id, next), 400);
+
+      t.match(
+        await act(`${path}/change`, { redirect_uris: script }),
+        'invalid redirect_uri',
+        'nothing is changed',
+      );
+      const changes = {
+        client_name: 'Shop',
+        redirect_uris: 'https://shop.example.com/back',
+        scopes: '',
+        plan: '',
+      };
+      t.match(
+        await act(`${path}/change`, { ...changes, disabled: 'true' }),
+        /The client is changed.*disabled/s,
+      );
+      const changed = await readClient(id);
+      t.match(changed, { client_name: 'Shop', disabled: true, redirect_uris: [changes.redirect_uris] });
+      t.notHas(changed, 'plan');
+      t.notHas(changed, 'scopes');
+
+      t.match(await act(`${path}/delete`, { confirmed: 'shop' }), 'Not confirmed');
+      t.match(await readClient(id), { client_name: 'Shop' }, 'nothing is changed');
+      t.match(await act(`${path}/delete`, { confirmed: 'Shop' }), 'Shop is deleted');
+      t.equal(await readPath(), '/oauth-clients');
+      await t.rejects(readClient(id), /oauth_client_not_found/);
+      await page.open(`${suite.url}/audit?actor_id=${suite.admin.id}`);
+      for (const action of ['created', 'secret_regenerated', 'updated', 'deleted'])
+        t.match(await readText(page), new RegExp(`oauth_client_${action}\\s+ada@example\\.com`));
+      t.notMatch(suite.logs(), next, 'no secret is logged');
+    },
+  );
+
+  await t.test('a public client has no secret, and URLs that run scripts are text', async (t) => {
+    await page.open(`${suite.url}/oauth-clients/new`);
+    await page.evaluate(`document.querySelector('[value="authorization_code"]').click()`);
+    await page.evaluate(`document.querySelector('[value$=":device_code"]').click()`);
+    await submit(page, '/oauth-clients/new', { client_type: 'public', client_name: 'TV' });
+    t.match(await readText(page, 'body'), 'The client is created');
+    const path = await readPath();
+    const id = path.replace('/oauth-clients/', '');
+    t.match(await readClient(id), {
+      client_type: 'public',
+      grant_types: ['refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+    });
+    t.notMatch(await readText(page), 'Regenerate the secret');
+    await suite.callAuth('PUT', `/admin/oauth/clients/${id}`, { logo_uri: 'https://tv.example.com/logo' });
+    await sql`update auth.oauth_clients set client_uri = ${script} where id = ${id}`;
+    await page.open(suite.url + path);
+    t.match(await readText(page), /client_uri\s+javascript:alert\(1\)/);
+    const links = await page.evaluate(
+      `[...document.querySelectorAll('main dd a')].map(({ href }) => href).join()`,
+    );
+    t.equal(links, 'https://tv.example.com/logo');
+  });
+
+  await t.test('a list of clients continues on the next page', async (t) => {
+    const body = { client_type: 'public', redirect_uris: ['https://app.example.com/'] };
+    await Promise.all(Array.from({ length: 50 }, () => suite.callAuth('POST', '/admin/oauth/clients', body)));
+    await page.open(`${suite.url}/oauth-clients`);
+    t.notMatch(await readText(page), 'Tollgate console');
+    await page.navigate(() => page.evaluate(`document.querySelector('[rel=next]').click()`));
+    t.match(await readText(page), /TV.*Tollgate console/s);
+    t.equal(await page.evaluate('document.querySelector("[rel=next]")'), null);
+  });
+
+  await t.test('a provider is shown without its secret, and deleted', async (t) => {
+    await suite.callAuth('POST', '/admin/custom-providers', {
+      ...{ provider_type: 'oauth2', identifier: 'custom:forum', name: attack },
+      ...{ client_id: script, client_secret: 'a-secret-of-the-forum' },
+      authorization_url: 'https://forum.example/authorize',
+      token_url: 'https://forum.example/token',
+      userinfo_url: 'https://forum.example/me',
+    });
+    await page.open(`${suite.url}/identity-providers`);
+    t.match(await readText(page), attack);
+    await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
+    t.match(
+      await readText(page),
+      /custom:forum.*OAuth 2\.0.*https:\/\/forum\.example\/token.*javascript:alert\(1\)/s,
+    );
+    t.notMatch(await page.evaluate('document.documentElement.outerHTML'), 'a-secret-of-the-forum');
+    t.equal(
+      await page.evaluate(`document.querySelectorAll('main img, main a[href^="javascript:"]').length`),
+      0,
+    );
+    const path = '/identity-providers/custom%3Aforum/delete';
+    t.match(await act(path, { confirmed: 'forum' }), 'Not confirmed');
+    t.match(await act(path, { confirmed: 'custom:forum' }), /is deleted.*There are no custom providers/s);
+    t.strictSame(await suite.callAuth('GET', '/admin/custom-providers'), { providers: [] });
+    await page.open(`${suite.url}/audit?action=custom_provider_deleted`);
+    t.match(await readText(page), /custom_provider_deleted\s+ada@example\.com/);
+  });
+});
+
+t.test('without a scope, and with a feature that is off', { skip }, async (t) => {
+  const suite = await ConsoleSuite.start(t, {
+    scopes: ['providers:write'],
+    auth: { SVC_CUSTOM_OAUTH_ENABLED: 'false' },
+  });
+  const page = await suite.signIn('/identity-providers');
+  t.match(await readText(page), /This feature is off.*SVC_CUSTOM_OAUTH_ENABLED/s);
+  t.notMatch(await readText(page, '.pages'), 'OAuth clients', 'there is no link');
+  const statuses = await page.evaluate(`(async () => {
+    const body = new URLSearchParams({ _csrf: document.querySelector('[name=_csrf]').value });
+    const responses = await Promise.all([fetch('/oauth-clients'), fetch('/oauth-clients/new', { method: 'POST', body })]);
+    return responses.map(({ status }) => status).join();
+  })()`);
+  t.equal(statuses, '403,403');
+});
