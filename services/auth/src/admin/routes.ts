@@ -183,7 +183,7 @@ async function endUserSession(
   checkRoles(request, [found.user.role], settings);
   if (found.session === undefined)
     throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
-  await store.sessions.end('local', { userId, sessionId }, logoutEntry(userId, request));
+  await store.sessions.end('with_clients', { userId, sessionId }, logoutEntry(userId, request));
 }
 
 function logoutEntry(userId: string, { actor, metadata }: AdminRequest) {

@@ -1,3 +1,4 @@
+import { isFirstPartyClient } from '@tollgate/admin-clients/first-party';
 import { OAuthError } from '../errors.ts';
 import type { Authentication } from '../sessions/authentication-store.ts';
 import { prepareSession, storeSession } from '../sessions/issue.ts';
@@ -59,7 +60,9 @@ export async function startClientSession(
     await within.authorizations.lockOwner(user.id);
     if (!(await spend(within))) return undefined;
     const stored = await storeSession({ ...context, store: within }, prepared, metadata);
-    if (splitScope(scope).includes('openid')) await within.authentications.keep(sessionId);
+    // Others than these get access without a sign-in, which a sign-out does not end.
+    if (splitScope(scope).includes('openid') || isFirstPartyClient(client.id))
+      await within.authentications.keep(sessionId);
     return stored;
   });
   if (session === undefined) return undefined;

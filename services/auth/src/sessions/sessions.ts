@@ -19,7 +19,7 @@ export async function listSessions(
 }
 
 /**
- * Ends a session of the caller.
+ * Ends a session of the caller, and those of OAuth clients that were approved with it.
  *
  * @throws AppError `session_not_found` (404) if the user has no such session; as `signOutCaller`
  * for other sessions.
@@ -34,7 +34,8 @@ export async function revokeSession(
   const found = await store.sessions.findWithUser(user.id, sessionId);
   if (found?.session === undefined)
     throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
-  await store.sessions.end('local', { userId: user.id, sessionId }, auditEntry(user, 'logout', { metadata }));
+  const audit = auditEntry(user, 'logout', { metadata });
+  await store.sessions.end('with_clients', { userId: user.id, sessionId }, audit);
 }
 
 /** The user who sends a request. */

@@ -40,10 +40,14 @@ const cliClient = {
   grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
 };
 
-async function signInToConsole(server: AuthServer) {
-  const { userId } = await signUp(server);
+/** An administrator, with the access token of a session at an app. */
+async function signUpAdministrator(server: AuthServer) {
+  const { userId, accessToken: appToken } = await signUp(server);
   await server.call('PUT', `/admin/users/${userId}`, { token, body: { role: 'supabase_admin' } });
-  const browser = new Browser({ [apiUrl]: server.url });
+  return { userId, appToken };
+}
+
+async function signInToConsole(server: AuthServer, browser = new Browser({ [apiUrl]: server.url })) {
   await browser.submit(`${apiUrl}/pages/sign-in`, {
     identifier: 'ada@example.com',
     password: 'correct horse',
@@ -52,7 +56,9 @@ async function signInToConsole(server: AuthServer) {
     response_type: 'code',
     client_id: consoleClientId,
     redirect_uri: `${consoleUrl}/callback`,
-    scope: 'openid email tollgate:users:read tollgate:limits:write',
+    // The console asks for no ID token.
+    scope: 'email tollgate:users:read tollgate:limits:write',
+    prompt: 'consent',
     code_challenge: pkce.challenge,
     code_challenge_method: 'S256',
   });
@@ -87,6 +93,32 @@ t.test('the settings define the clients, for all replicas', async (t) => {
   const [first, second] = await Promise.all([start(both), start(both)]);
   for (const replica of [first, second, server])
     t.match(await listClients(replica), [cliClient, consoleClient]);
+  const { userId, appToken } = await signUpAdministrator(first);
+  const browser = new Browser({ [apiUrl]: first.url });
+  const endSession = async (path: string, by: string) => {
+    const { body } = await first.call('GET', '/user/sessions', { token: appToken });
+    // Parsed boundary: members that the test uses.
+    const sessions = body.sessions as { id: string; current: boolean; client_id?: string }[];
+    const remote = sessions.find(({ current, client_id: client }) => !current && client === undefined);
+    const { status } = await first.call('DELETE', `${path}/${remote?.id}`, { token: by });
+    t.equal(status, 200);
+  };
+  for (const [name, end] of [
+    ['on the pages', () => browser.submit(`${apiUrl}/pages/account`, {}, { target: 'sign-out' })],
+    ['by the user from elsewhere', () => endSession('/user/sessions', appToken)],
+    ['by an administrator', () => endSession(`/admin/users/${userId}/sessions`, token)],
+  ] as const) {
+    const session = await signInToConsole(first, browser);
+    await end();
+    const grant = { grant_type: 'refresh_token', client_id: consoleClientId };
+    const answer = await requestToken(first, { ...grant, refresh_token: session.refreshToken });
+    t.match(
+      answer,
+      { status: 400, body: { error: 'invalid_grant' } },
+      `session of the browser ended ${name}`,
+    );
+  }
+
   const { accessToken, refreshToken } = await signInToConsole(first);
   const asUser = { token: accessToken };
   t.match(await server.call('GET', '/admin/users', asUser), { status: 200 });
