@@ -38,8 +38,8 @@ export async function inviteUser(
 /**
  * Sends a user a link to set a new password.
  *
- * @throws AppError `user_not_found`, `validation_failed` without an email address, and those of
- *   limits on emails
+ * @throws AppError `user_not_found`, `user_sso_managed`, `validation_failed` without an email
+ *   address, and those of limits on emails
  */
 export async function sendRecovery(
   context: AdminContext,
@@ -48,6 +48,7 @@ export async function sendRecovery(
 ): Promise<void> {
   const user = await getUser(context.store, userId);
   checkRoles(request, [user.role], context.settings);
+  if (user.isSsoUser) throw errors.user_sso_managed();
   if (user.email === '') throw errors.validation_failed({ message: 'The user has no email address' });
   const { actor, metadata } = request;
   await sendLink(context, user, { kind: 'recovery', redirectTo: '', flow: 'implicit', actor }, metadata);

@@ -252,6 +252,8 @@ t.test('single sign-on users cannot change credentials', async (t) => {
     t.match(await update(server, user, change), { status: 422, body: { error_code: 'user_sso_managed' } });
   }
   t.equal((await update(server, user, { data: { a: 1 } })).status, 200);
+  const recovery = await server.call('POST', `/admin/users/${user.userId}/recovery`, { token: adminToken() });
+  t.match(recovery, { status: 422, body: { error_code: 'user_sso_managed' } });
 });
 
 t.test('one of two concurrent updates to the same phone succeeds', async (t) => {

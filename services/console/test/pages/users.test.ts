@@ -1,5 +1,6 @@
 // Sign-in and users, in Chromium over a real auth server.
 import { startSmtp } from '@tollgate/testkit/smtp';
+import postgres from 'postgres';
 import t from 'tap';
 import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
 
@@ -75,8 +76,14 @@ t.test('users in the console', { skip }, async (t) => {
     t.notHas(metadata, 'limit');
     t.match(await act('plan', { requests: '-5' }), 'a whole number of requests', 'nothing is changed');
     t.match(await act('sign-out'), /All sessions have ended.*not signed in anywhere/s);
-    t.match(await act('recovery'), 'on its way to carl@example.com');
+    t.match(await act('recovery'), /on its way to carl@example\.com.*Send recovery email/s);
     t.match((await smtp.mailTo('carl@example.com')).html, '/verify?');
+    const sql = postgres(suite.databaseUrl, { max: 1 });
+    t.teardown(() => sql.end());
+    await sql`update auth.identities set provider = 'sso:acme' where user_id = ${carl}`;
+    await sql`update auth.users set is_sso_user = true where id = ${carl}`;
+    t.notMatch(await act('plan'), 'Send recovery email', 'an identity provider manages the user');
+    t.match(await act('recovery'), 'user_sso_managed');
     t.match(await act('ban', { duration: 'soon' }), 'refused the request');
     t.match(await act('ban', { duration: '24h' }), /The user is banned.*Lift the ban/s);
     t.match(await act('unban'), 'The ban is lifted');

@@ -3,7 +3,7 @@ import type { Action, ActionSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
-import { displayName, isBanned, readUser, type User } from './user.ts';
+import { displayName, isBanned, isSsoUser, readUser, type User } from './user.ts';
 
 /** Actions on one user. */
 const userActions: readonly Action<User>[] = [
@@ -38,7 +38,7 @@ const userActions: readonly Action<User>[] = [
     path: 'recovery',
     button: 'Send recovery email',
     question: (user) => `${displayName(user)} gets an email with a link to set a new password.`,
-    isOffered: ({ email }) => email !== '',
+    isOffered: (user) => user.email !== '' && !isSsoUser(user),
     run: async ({ visit, subject: { id, email } }) => {
       const parameters = { path: { user_id: id } };
       await visit.services.auth((client) =>

@@ -62,6 +62,11 @@ export function isBanned({ banned_until: until }: Pick<User, 'banned_until'>, no
   return until !== undefined && Date.parse(until) > nowMs;
 }
 
+/** Whether an identity provider of an organization manages the user, as in GoTrue. */
+export function isSsoUser({ identities }: Pick<User, 'identities'>): boolean {
+  return identities.some(({ provider }) => provider.startsWith('sso:'));
+}
+
 export function displayName({ email, phone, id }: Pick<User, 'email' | 'phone' | 'id'>): string {
   return email || (phone && `+${phone}`) || id;
 }
