@@ -102,6 +102,33 @@ t.test('with an auth server', async (t) => {
       errors: /^invalid_scope: .*tollgate:users:all/,
     });
     t.match(await tollgate('login', '--auth-url', 'ftp://a'), { exitCode: 2 });
+    t.match(await tollgate('context', 'list'), { errors: /no context yet/ }, 'nothing is stored');
+  });
+
+  t.test('an auth server gets no key or token of another one', async (t) => {
+    const other = 'http://127.0.0.1:1';
+    const file = () => readFile(join(t.testdirName, 'config.json'), 'utf8');
+    const withKey = cli(t, {}, adminToken());
+    const set = ['context', 'set', 'default', '--auth-url', other, '--key-stdin'];
+    await withKey(...set, '--limiter-url', 'http://127.0.0.1:2', '--xds-url', 'http://127.0.0.1:3');
+    const before = await file();
+    t.match(await cli(t)('login', '--auth-url', server.url), {
+      exitCode: 2,
+      errors: /the context default is of http:\/\/127\.0\.0\.1:1: add --context /,
+    });
+    const login = ['login', '--context', 'default', '--auth-url', server.url];
+    t.match(await cli(t, {}, '', { onCode: enter('deny') })(...login), { exitCode: 1 });
+    t.equal(await file(), before, 'a sign-in that fails changes nothing');
+    t.match(await cli(t, { TOLLGATE_AUTH_URL: server.url })('users', 'list'), {
+      exitCode: 1,
+      errors: /^no_authorization: /,
+    });
+
+    const signedIn = await cli(t, { TOLLGATE_KEY: 'wrong' }, '', { onCode: enter('approve') })(...login);
+    t.match(signedIn, { exitCode: 0, errors: /signed in as ada@example\.com, in the context default\n$/ });
+    t.same(Object.keys(JSON.parse(await file()).contexts.default), ['authUrl', 'login']);
+    t.match(await withKey(...set), { errors: /had another auth server: its sign-in, key, / });
+    t.same(Object.keys(JSON.parse(await file()).contexts.default), ['authUrl', 'key']);
   });
 
   t.test('organizations have members, a plan and a limit', async (t) => {

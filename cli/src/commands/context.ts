@@ -2,9 +2,11 @@ import type { Command } from 'commander';
 import {
   type Context,
   contextFilePath,
+  findContext,
+  forAuthServer,
+  hasOtherAuthServer,
   readContexts,
   updateContexts,
-  withoutLogin,
 } from '../connection/contexts.ts';
 import { CommandFailure } from '../failure.ts';
 import { printTable } from '../output/table.ts';
@@ -56,17 +58,22 @@ function setCommand({ env, terminal, readInput }: Environment): Command {
         throw new CommandFailure('standard input has no secret: one line of ASCII characters is expected');
       const path = contextFilePath(env);
       const change = (before: Context | undefined): Context => ({
-        ...(authUrl === undefined ? before : withoutLogin(before, authUrl)),
-        ...(authUrl !== undefined && { authUrl }),
+        ...(authUrl === undefined ? before : forAuthServer(before, authUrl)),
         ...(limiterUrl.length > 0 && { limiterUrls: limiterUrl }),
         ...(xdsUrl !== undefined && { xdsUrl }),
         ...(keyStdin === true && { key: secret }),
         ...(limiterTokenStdin === true && { limiterToken: secret }),
       });
-      await updateContexts(path, ({ contexts }) => {
-        const before = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
-        return { current: name, contexts: { ...contexts, [name]: change(before) } };
+      let isOther = false;
+      await updateContexts(path, (file) => {
+        const before = findContext(file, name);
+        isOther = before !== undefined && authUrl !== undefined && hasOtherAuthServer(before, authUrl);
+        return { current: name, contexts: { ...file.contexts, [name]: change(before) } };
       });
+      if (isOther)
+        terminal.warn(
+          `context ${name} had another auth server: its sign-in, key, other tokens and URLs are removed`,
+        );
       terminal.warn(`context ${name} is stored in ${path}, and is the current one`);
     });
 }

@@ -1,10 +1,18 @@
 import { adminScopePrefix } from '@tollgate/admin-clients/admin-scopes';
+import { createAuthClient } from '@tollgate/admin-clients/clients';
 import { AbortError, OAuthClientError, TokenUnavailableError } from '@tollgate/oauth2-client';
 import { pollDeviceToken, startDeviceAuthorization } from '@tollgate/oauth2-client/device';
 import type { Command } from 'commander';
-import { authClient, contextName, readContext } from '../connection/connect.ts';
-import { contextFilePath, readContexts, updateContexts, withoutLogin } from '../connection/contexts.ts';
-import { oauthClient, personName, tokenManager, toRequestError } from '../connection/sign-in.ts';
+import { contextName, defaultTimeoutMs } from '../connection/connect.ts';
+import {
+  contextFilePath,
+  findContext,
+  forAuthServer,
+  hasOtherAuthServer,
+  readContexts,
+  updateContexts,
+} from '../connection/contexts.ts';
+import { oauthClient, personName, tokenManager, tokenSource, toRequestError } from '../connection/sign-in.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson } from '../output/terminal.ts';
 import { type CommonOptions, command, type Environment, requireUrl, toSource } from './command.ts';
@@ -28,20 +36,19 @@ export function loginCommand(environment: Environment): Command {
     .option('--scope <names...>', 'Admin scopes of the sign-in. Default: all.')
     .action(async (options: LoginOptions) => {
       const path = contextFilePath(env);
-      const { current, contexts } = await readContexts(path);
-      const name = contextName(toSource(environment, options), current) ?? defaultName;
-      const known = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+      const file = await readContexts(path);
+      const name = contextName(toSource(environment, options), file.current) ?? defaultName;
+      const known = findContext(file, name);
       const { authUrl = known?.authUrl } = options;
       if (authUrl === undefined)
         throw new CommandFailure(
           `the context ${name} has no auth server: add --auth-url https://auth.example.com`,
         );
       requireUrl(authUrl);
-      // The other tokens and URLs of the context stay.
-      await updateContexts(path, (file) => ({
-        current: name,
-        contexts: { ...file.contexts, [name]: { ...withoutLogin(file.contexts[name], authUrl), authUrl } },
-      }));
+      if (options.context === undefined && known !== undefined && hasOtherAuthServer(known, authUrl))
+        throw new CommandFailure(
+          `the context ${name} is of ${known.authUrl}: add --context and a new name to keep it, or --context ${name} to replace it with its key and URLs`,
+        );
       try {
         const client = oauthClient(authUrl);
         const { scope } = options;
@@ -53,13 +60,20 @@ export function loginCommand(environment: Environment): Command {
           signal: interruption(),
           ...(sleep && { sleep }),
         });
+        // Until here, a sign-in that fails changes nothing.
+        await updateContexts(path, (latest) => ({
+          current: name,
+          contexts: { ...latest.contexts, [name]: forAuthServer(findContext(latest, name), authUrl) },
+        }));
         await tokenManager(authUrl, { path, name }).setToken(token);
       } catch (error) {
         throw error instanceof OAuthClientError ? toLoginError(error) : error;
       }
-      const who = await whoAmI(environment, { ...options, context: name });
-      if (options.json) printJson(terminal, { context: name, ...who });
-      else terminal.warn(`signed in as ${who.name}, in the context ${name}`);
+      // Asks with the new token, although a key of the environment comes before it in commands.
+      const token = tokenSource(authUrl, { path, name });
+      const person = await personName(createAuthClient({ url: authUrl, token, timeoutMs: defaultTimeoutMs }));
+      if (options.json) printJson(terminal, { context: name, name: person });
+      else terminal.warn(`signed in as ${person}, in the context ${name}`);
     });
 }
 
@@ -78,13 +92,6 @@ function toLoginError(error: OAuthClientError): Error {
   return toRequestError(error);
 }
 
-/** The person who has signed in, as the auth server says. */
-async function whoAmI(environment: Environment, options: CommonOptions): Promise<{ readonly name: string }> {
-  const client = authClient(await readContext(toSource(environment, options)));
-  if (client === undefined) throw new CommandFailure('the context has no auth server');
-  return { name: await personName(client) };
-}
-
 /** `tollgate logout` */
 export function logoutCommand(environment: Environment): Command {
   const { env, terminal } = environment;
@@ -93,9 +100,9 @@ export function logoutCommand(environment: Environment): Command {
     'tollgate logout --context shop',
   ]).action(async (options: CommonOptions) => {
     const path = contextFilePath(env);
-    const { current, contexts } = await readContexts(path);
-    const name = contextName(toSource(environment, options), current);
-    const context = name !== undefined && Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+    const file = await readContexts(path);
+    const name = contextName(toSource(environment, options), file.current);
+    const context = name === undefined ? undefined : findContext(file, name);
     if (name === undefined || context?.login === undefined || context.authUrl === undefined)
       throw new CommandFailure('there is no sign-in in this context');
     const revoked = await tokenManager(context.authUrl, { path, name })
@@ -107,9 +114,9 @@ export function logoutCommand(environment: Environment): Command {
           throw error;
         },
       );
-    await updateContexts(path, (file) => {
-      const { login: _ended, ...others } = file.contexts[name] ?? {};
-      return { ...file, contexts: { ...file.contexts, [name]: others } };
+    await updateContexts(path, (latest) => {
+      const { login: _ended, ...others } = findContext(latest, name) ?? {};
+      return { ...latest, contexts: { ...latest.contexts, [name]: others } };
     });
     if (!revoked)
       throw new CommandFailure(

@@ -7,7 +7,7 @@ import {
   type XdsClient,
 } from '@tollgate/admin-clients/clients';
 import { CommandFailure } from '../failure.ts';
-import { type Context, contextFilePath, readContexts } from './contexts.ts';
+import { type Context, contextFilePath, findContext, forAuthServer, readContexts } from './contexts.ts';
 import { tokenSource } from './sign-in.ts';
 
 /** Where a command finds its context and its credentials. */
@@ -18,7 +18,7 @@ export interface Source {
 }
 
 /** Time for a response. */
-const defaultTimeoutMs = 10_000;
+export const defaultTimeoutMs = 10_000;
 
 /** A replica of the rate limit service. */
 export interface Limiter {
@@ -44,16 +44,15 @@ export function contextName(
 export async function readContext(source: Source): Promise<Connection> {
   const { env } = source;
   const path = contextFilePath(env);
-  const { current, contexts } = await readContexts(path);
-  const name = contextName(source, current);
-  const context = name === undefined ? {} : Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  const file = await readContexts(path);
+  const name = contextName(source, file.current);
+  const context = name === undefined ? {} : findContext(file, name);
   if (context === undefined)
     throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
   const { TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER_URLS, TOLLGATE_LIMITER_TOKEN } = env;
   const { TOLLGATE_XDS_URL, TOLLGATE_XDS_TOKEN } = env;
   const merged: Context = {
-    ...context,
-    ...(TOLLGATE_AUTH_URL && { authUrl: TOLLGATE_AUTH_URL }),
+    ...(TOLLGATE_AUTH_URL ? forAuthServer(context, TOLLGATE_AUTH_URL) : context),
     ...(TOLLGATE_KEY && { key: TOLLGATE_KEY }),
     ...(TOLLGATE_LIMITER_URLS && { limiterUrls: TOLLGATE_LIMITER_URLS.split(',') }),
     ...(TOLLGATE_LIMITER_TOKEN && { limiterToken: TOLLGATE_LIMITER_TOKEN }),
@@ -61,8 +60,7 @@ export async function readContext(source: Source): Promise<Connection> {
     ...(TOLLGATE_XDS_TOKEN && { xdsToken: TOLLGATE_XDS_TOKEN }),
   };
   const { authUrl, login, key = '' } = merged;
-  // The tokens of a sign-in are for the server that they are from.
-  const usesLogin = login !== undefined && !TOLLGATE_KEY && authUrl === context.authUrl;
+  const usesLogin = login !== undefined && !TOLLGATE_KEY;
   const token =
     usesLogin && name !== undefined && authUrl !== undefined ? tokenSource(authUrl, { path, name }) : key;
   return { ...merged, token };

@@ -77,6 +77,10 @@ function isLogin(value: unknown): boolean {
   return typeof version === 'string' && typeof record === 'object' && record !== null;
 }
 
+export function findContext({ contexts }: ContextFile, name: string): Context | undefined {
+  return Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+}
+
 /**
  * Changes the file while no other command does: it has tokens that another one may have renewed.
  * Returns false if `change` returns no new content.
@@ -100,9 +104,20 @@ async function writeContexts(path: string, file: ContextFile): Promise<void> {
   await rename(next, path);
 }
 
-/** The context for an auth server, which must not get the tokens of another one. */
-export function withoutLogin(context: Context | undefined, authUrl: string): Context | undefined {
-  if (context === undefined || context.authUrl === authUrl) return context;
-  const { login: _ended, ...others } = context;
-  return others;
+/**
+ * The context with an auth server, which starts empty with another one than before: that is another
+ * installation, and no service of one may get the tokens and keys of the other.
+ */
+export function forAuthServer(context: Context | undefined, authUrl: string): Context {
+  return context === undefined || hasOtherAuthServer(context, authUrl)
+    ? { authUrl }
+    : { ...context, authUrl };
+}
+
+export function hasOtherAuthServer({ authUrl: known }: Context, authUrl: string): boolean {
+  return known !== undefined && withoutSlash(known) !== withoutSlash(authUrl);
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '');
 }
