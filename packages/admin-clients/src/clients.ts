@@ -1,7 +1,7 @@
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths as AuthPaths } from './generated/auth.d.ts';
 import type { components as LimiterComponents, paths as LimiterPaths } from './generated/ratelimit.d.ts';
-import type { paths as XdsPaths } from './generated/xds.d.ts';
+import type { components as XdsComponents, paths as XdsPaths } from './generated/xds.d.ts';
 
 export interface ClientOptions {
   /** Base URL, such as `https://auth.example.com`. */
@@ -26,6 +26,9 @@ export type LimiterSchemas = LimiterComponents['schemas'];
 
 /** The admin API of the xDS server. @see docs/openapi-xds.json */
 export type XdsClient = Client<XdsPaths>;
+
+/** Objects of the admin API of the xDS server, by their names in its OpenAPI document. */
+export type XdsSchemas = XdsComponents['schemas'];
 
 /** Errors have `code` and `message`, as those of the counter API. */
 const errorFormat = { 'x-svc-api-version': '2024-01-01' };

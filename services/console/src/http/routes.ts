@@ -34,7 +34,7 @@ interface PageRoute {
 interface ActionRoute {
   readonly path: string;
   readonly permission: Permission;
-  /** Returns the path to go to; or a page, for what is shown only once. */
+  /** Returns the path to go to; or a page, for an answer and for what is shown only once. */
   readonly submit: (visit: Visit, form: URLSearchParams) => Promise<string | View>;
 }
 
@@ -98,8 +98,8 @@ async function show(
 
 async function sendView(visit: Visit, page: PageRoute, reply: FastifyReply): Promise<FastifyReply> {
   const { context, session, url } = visit;
-  const { title, content, status = 200 } = await page.view(visit);
-  if (visit.region === undefined) return sendPage(context, reply, { session, url, title, content, status });
+  const view = await page.view(visit);
+  if (visit.region === undefined) return sendPage(context, reply, { status: 200, ...view, session, url });
   const region = visit.findRegion(visit.region);
   if (region === undefined) throw errors.page_not_found();
   return reply.type('text/html; charset=utf-8').send(html`${region}`.toString());

@@ -8,12 +8,14 @@ import { limitsArea } from './limits/routes.ts';
 import { oauthClientsArea } from './oauth-clients/routes.ts';
 import { organizationsArea } from './organizations/routes.ts';
 import { overviewArea } from './overview/routes.ts';
+import { policiesArea } from './policies/routes.ts';
 import { usersArea } from './users/routes.ts';
 
 /** All parts of the console, in the order of the menu. A new one is one line. */
 export const areas: readonly Area[] = [
   overviewArea,
   limitsArea,
+  policiesArea,
   explainArea,
   usersArea,
   organizationsArea,

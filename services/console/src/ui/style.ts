@@ -37,6 +37,7 @@ nav.tabs { display: flex; gap: .25rem; overflow-x: auto; border-bottom: 1px soli
   main { padding: 1.25rem 1.5rem 3rem }
 }
 .table { overflow-x: auto; margin: 0 -1rem -.75rem; padding: 0 1rem; max-height: 80vh }
+.table + p { margin: 1.25rem 0 0 }
 table { border-collapse: collapse; width: 100% }
 caption { text-align: left; font-weight: 600; font-size: 1rem; padding: 0 0 .5rem }
 th, td { padding: .4rem 1rem .4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule) }
@@ -61,6 +62,10 @@ dl.details { display: grid; grid-template-columns: minmax(6rem, max-content) min
 .copy { min-height: 1.5rem; padding: 0 .4rem; font-size: .75rem; vertical-align: baseline } .copy:not(.ready) { display: none }
 .command { display: flex; flex-wrap: wrap; gap: .5rem; align-items: start; padding: .5rem .75rem; background: var(--back); border-radius: .375rem }
 pre { margin: 0; white-space: pre-wrap; flex: 1 1 16rem; min-width: 0 }
+.code { border: 1px solid var(--rule); border-radius: .375rem; padding: .4rem 0 } .code > div { display: grid; grid-template-columns: 3.5rem minmax(0, 1fr) } .code code { white-space: pre-wrap } .code > :target { background: var(--back) }
+.code .no { color: var(--dim); font: .8125rem/1.45 ${fonts.code}; text-align: right; padding-right: .75rem; user-select: none }
+.code .note { margin: .15rem .75rem .4rem 3.5rem; border-left: 4px solid var(--line); padding-left: .6rem } .code .note.bad { border-color: var(--bad) } .code .note.warn { border-color: var(--warn) }
+.code .removed code { color: var(--bad) } .code .added code { color: var(--ok) } .code .gap { margin: 0 0 0 3.5rem; color: var(--dim) }
 .problem, .notice { border-left: 4px solid var(--bad); background: var(--card); padding: .6rem 1rem; border-radius: .25rem }
 .problem > :last-child, .notice > :last-child { margin-bottom: 0 }
 .notice { border-color: var(--ok) } .problem.warn { border-color: var(--warn) }

@@ -2,8 +2,10 @@
 // of scripts and styles.
 import { consoleClientId } from '@tollgate/admin-clients/first-party';
 import type { ChromiumPage } from '@tollgate/testkit/chromium';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import { startXdsServer } from '@tollgate/testkit/services';
 import axe from 'axe-core';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { keySet, newKeySet } from '../../src/pages/api-keys/actions.ts';
 import { providerSet } from '../../src/pages/identity-providers/provider.ts';
 import { limitsArea } from '../../src/pages/limits/routes.ts';
@@ -65,6 +67,7 @@ function pageTable({
     { route: '/identity-providers', path: '/identity-providers', shows: 'Forum' },
     { route: '/identity-providers/:id', path: `/identity-providers/${provider}`, shows: 'Connection' },
     ...actionRows(providerSet, provider),
+    ...policyRows,
     { route: '/audit', path: '/audit', shows: 'Audit' },
     { path: `/audit?entry=${entryId}`, shows: 'actor_kind' },
     { route: '/deliveries', path: '/deliveries', shows: 'Deliveries' },
@@ -86,10 +89,39 @@ function actionRows(
   }));
 }
 
+const refused = 'RateLimitConfig/shop/web';
+
+const policyRows: readonly Row[] = [
+  { route: '/policies', path: '/policies', shows: 'Accepted: Invalid' },
+  { route: '/policies/:kind/:namespace/:name', path: `/policies/${refused}`, shows: 'spec.domain' },
+  {
+    route: '/policies/:kind/:namespace/:name/versions',
+    path: `/policies/${refused}/versions`,
+    shows: 'was refused',
+  },
+  { route: '/policies/try', path: '/policies/try', shows: 'Nothing is stored' },
+];
+
+/** An xDS server with an object that it refuses; the URL of its admin API. */
+async function startXds(t: Test): Promise<string> {
+  const folder = makeTextFolder(t);
+  folder.write(
+    'web.yaml',
+    `apiVersion: ratelimit.tollgate.dev/v1alpha1
+kind: RateLimitConfig
+metadata: { name: web, namespace: shop }
+spec: { limits: [] }
+`,
+  );
+  const xds = await startXdsServer({ XDS_SOURCE: 'folder', XDS_FOLDER: folder.path });
+  t.teardown(() => xds.stop());
+  return xds.adminUrl;
+}
+
 t.setTimeout(240_000);
 t.test('pages of the console', { skip }, async (t) => {
   const suite = await ConsoleSuite.start(t, {
-    settings: { CONSOLE_METRICS_URLS: 'http://127.0.0.1:1/metrics' },
+    settings: { CONSOLE_METRICS_URLS: 'http://127.0.0.1:1/metrics', CONSOLE_XDS_URL: await startXds(t) },
     auth: { SVC_ORGANIZATIONS_ENABLED: 'true', SVC_API_KEYS_ENABLED: 'true' },
   });
   const page = await suite.signIn('/users');

@@ -2,6 +2,7 @@
 import { html } from '@tollgate/kit/html';
 import t from 'tap';
 import { limitBar, sparkline } from '../../src/ui/charts.ts';
+import { numberedLines, unifiedDiff } from '../../src/ui/code.ts';
 import { confirmation, emptyState, problem } from '../../src/ui/messages.ts';
 import { table } from '../../src/ui/table.ts';
 import { badge, command, copyable, details, quantity, time } from '../../src/ui/text.ts';
@@ -24,6 +25,8 @@ t.test('every component escapes texts', async (t) => {
     quantity: quantity(1, attack),
     sparkline: sparkline([1, 2], attack),
     time: time(attack, 0),
+    numberedLines: numberedLines(attack, attack, [{ line: 1, tone: 'bad', text: attack }]),
+    unifiedDiff: unifiedDiff(attack, [{ oldStart: 1, newStart: 1, lines: [`+${attack}`] }]),
     table: table({
       ...{ caption: attack, rows: [attack], empty: html``, nextCursor: attack, rowId: String },
       url: new URL(`http://console/users?q=${encodeURIComponent(attack)}`),
