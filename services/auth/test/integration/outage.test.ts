@@ -83,6 +83,7 @@ const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'PUT /admin/api-keys/{key_id}': () => ({ name: 'ci' }),
   'PATCH /user/api-keys/{key_id}': () => ({ name: 'ci' }),
   'POST /admin/api-keys/verify': () => ({ key: wellFormedKey }),
+  'POST /admin/credentials/verify': () => ({ credential: wellFormedKey }),
   'POST /admin/policies/explain': () => ({
     method: 'GET',
     url: 'http://a.test/',
