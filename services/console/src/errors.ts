@@ -34,6 +34,12 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.invalidArgument,
     message: 'A field has a value that is not accepted, and nothing was changed.',
   },
+  no_limiters: {
+    httpStatus: 503,
+    grpcStatus: grpcStatus.failedPrecondition,
+    message:
+      'The console knows no counter API, and nothing was changed. Set CONSOLE_LIMITER_URLS, and ADMIN_PORT of the rate limit services.',
+  },
   sign_in_failed: {
     httpStatus: 400,
     grpcStatus: grpcStatus.unauthenticated,

@@ -201,7 +201,10 @@ const externalUrlIsAnOrigin: Check = (s, { problem }) =>
     : problem('externalUrl', 'a URL without path, query or user, such as https://console.example.com');
 
 function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  // Errors of requests would show a password.
+  return /^https?:$/.test(protocol) && username === '' && password === '';
 }
 
 function isOrigin(text: string): boolean {

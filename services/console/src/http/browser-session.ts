@@ -1,8 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { Cookies, readCookie } from '../sign-in/cookies.ts';
-import { randomId, type Session } from '../sign-in/sessions.ts';
+import { pendingTtlMs } from '../sign-in/flow.ts';
+import type { Session } from '../sign-in/sessions.ts';
 import { regionParameter } from './visit.ts';
+
+/** It is kept in a cookie during a sign-in; browsers refuse those of more than 4 KiB. */
+const maxReturnChars = 1024;
 
 /** The session of the browser; undefined before the sign-in, and after the session has ended. */
 export function findSession({ sessions, settings }: Context, request: FastifyRequest): Session | undefined {
@@ -22,21 +26,20 @@ export async function redirectToSignIn(
   const { searchParams } = new URL(request.url, settings.externalUrl);
   if (searchParams.has(regionParameter)) return reply.code(401).header('hx-refresh', 'true').send();
   const cookies = new Cookies(settings.externalUrl);
-  // Kept by all tabs of a browser, which may sign in at the same time.
-  const browserId = readCookie(request.headers.cookie, cookies.browser) || randomId();
-  const url = await signIn.start(browserId, request.url);
-  return reply.header('set-cookie', cookies.set(cookies.browser, browserId)).redirect(url, 303);
+  const { url, state, sealed } = await signIn.start(request.url.length > maxReturnChars ? '/' : request.url);
+  const cookie = cookies.set(cookies.signIn(state), sealed, pendingTtlMs);
+  return reply.header('set-cookie', cookie).redirect(url, 303);
 }
 
-/** Starts a session with a new id. One that the browser had before ends. */
+/** Starts a session with a new id, and returns its cookie. One that the browser had before ends. */
 export function startSession(
   { settings, sessions }: Context,
   request: FastifyRequest,
   { person, token }: { readonly person: Session['person']; readonly token: Session['tokens']['token'] },
-): { readonly headers: readonly string[] } {
+): string {
   const cookies = new Cookies(settings.externalUrl);
   const earlier = readCookie(request.headers.cookie, cookies.session);
   if (earlier !== undefined) sessions.delete(earlier);
   const session = sessions.create(person, token);
-  return { headers: [cookies.set(cookies.session, session.id), cookies.clear(cookies.browser)] };
+  return cookies.set(cookies.session, session.id);
 }

@@ -46,6 +46,7 @@ const titles: Readonly<Record<string, string>> = {
   form_rejected: 'Form rejected',
   not_confirmed: 'Not confirmed',
   invalid_value: 'Not accepted',
+  no_limiters: 'No rate limit service',
   sign_in_failed: 'Sign-in failed',
   sign_in_unavailable: 'Auth server unavailable',
 };

@@ -1,5 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { isPermitted } from '../scopes.ts';
 import { csrfField } from '../sign-in/csrf.ts';
@@ -8,24 +9,30 @@ import { hiddenField } from '../ui/form.ts';
 import { layout } from '../ui/layout.ts';
 
 /** Scripts and styles only of our own origin, and no inline ones. */
-const contentSecurityPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-].join('; ');
+function contentSecurityPolicy(authIssuer: string): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "connect-src 'self'",
+    // Chromium applies it to redirects, and a form may lead to the sign-in.
+    `form-action 'self' ${new URL(authIssuer).origin}`,
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ');
+}
 
 /** A year. @see RFC 6797 §6.1.1 */
 const httpsOnlySeconds = 31_536_000;
 
 /** Headers of every response. */
-export function securityHeaders(externalUrl: string): Readonly<Record<string, string>> {
+export function securityHeaders({
+  authIssuer,
+  externalUrl,
+}: Pick<Settings, 'authIssuer' | 'externalUrl'>): Readonly<Record<string, string>> {
   return {
-    'content-security-policy': contentSecurityPolicy,
+    'content-security-policy': contentSecurityPolicy(authIssuer),
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-resource-policy': 'same-origin',
     'permissions-policy': 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()',

@@ -1,6 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import { type Html, html } from '@tollgate/kit/html';
-import { OAuthError } from '@tollgate/oauth2-client';
+import { OAuthError, TokenUnavailableError } from '@tollgate/oauth2-client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
@@ -12,7 +12,7 @@ import { findSession, redirectToSignIn } from './browser-session.ts';
 import { type DownloadRoute, sendDownload } from './downloads.ts';
 import { sendProblem } from './problems.ts';
 import { sendPage } from './responses.ts';
-import { Visit } from './visit.ts';
+import { regionParameter, Visit } from './visit.ts';
 
 /** A page. */
 export interface View {
@@ -86,13 +86,18 @@ async function show(
 ): Promise<FastifyReply> {
   const session = findSession(context, request);
   if (session === undefined) return redirectToSignIn(context, request, reply);
-  const visit = await openVisit(context, session, request);
-  if (visit === undefined) return redirectToSignIn(context, request, reply);
   try {
+    const visit = await openVisit(context, session, request);
     if (!visit.can(permission)) throw errors.missing_scope();
     return await send(visit);
   } catch (error) {
-    return sendProblem(context, reply, { error, session, url: visit.url });
+    if (endsSession(error)) {
+      context.sessions.delete(session.id);
+      return redirectToSignIn(context, request, reply);
+    }
+    const url = new URL(request.url, context.settings.externalUrl);
+    url.searchParams.delete(regionParameter);
+    return sendProblem(context, reply, { error, session, url });
   }
 }
 
@@ -115,29 +120,35 @@ async function submitForm(context: Context, action: ActionRoute, exchange: Excha
     const { externalUrl } = context.settings;
     checkForm(session, form, { headers: request.headers, externalUrl });
     const visit = await openVisit(context, session, request);
-    if (visit === undefined) throw errors.form_rejected();
     if (!visit.can(action.permission)) throw errors.missing_scope();
     const result = await action.submit(visit, form);
     if (typeof result === 'string') return reply.redirect(externalUrl + result, 303);
     return sendPage(context, reply, { status: 200, ...result, session, url });
   } catch (error) {
-    return sendProblem(context, reply, { error, session, url });
+    if (session === undefined || !endsSession(error))
+      return sendProblem(context, reply, { error, session, url });
+    context.sessions.delete(session.id);
+    return sendProblem(context, reply, { error: errors.form_rejected(), session: undefined, url });
   }
 }
 
-/** Undefined when the auth server has ended the session of the person. */
-async function openVisit(
-  context: Context,
-  session: Session,
-  request: FastifyRequest,
-): Promise<Visit | undefined> {
+async function openVisit(context: Context, session: Session, request: FastifyRequest): Promise<Visit> {
   try {
     return await Visit.open(context, session, request);
   } catch (error) {
-    const hasEnded = error instanceof OAuthError;
-    if (hasEnded || isAppError(error, 'not_administrator')) context.sessions.delete(session.id);
-    if (hasEnded) return undefined;
-    if (isAppError(error) || error instanceof ServiceError) throw error;
+    if (isAppError(error, 'not_administrator')) context.sessions.delete(session.id);
+    if (isAppError(error) || error instanceof ServiceError || endsSession(error)) throw error;
     throw errors.sign_in_unavailable({ cause: error });
   }
+}
+
+/** Codes with which the auth server refuses the token of a person whose session it has ended. */
+const endedSession = new Set(['bad_jwt', 'session_expired', 'session_not_found', 'user_banned']);
+
+/** Whether the person has to sign in again: the token is refused, or cannot be refreshed. */
+function endsSession(error: unknown): boolean {
+  if (error instanceof OAuthError) return !error.retryable;
+  if (error instanceof ServiceError)
+    return (error.status === 401 || error.status === 403) && endedSession.has(error.code);
+  return error instanceof TokenUnavailableError;
 }

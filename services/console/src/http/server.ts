@@ -40,7 +40,7 @@ export function buildServer(
     { parseAs: 'string' },
     (_request, body, done) => done(null, new URLSearchParams(String(body))),
   );
-  const headers = securityHeaders(settings.externalUrl);
+  const headers = securityHeaders(settings);
   app.addHook('onRequest', async (_request, reply) => {
     reply.headers(headers);
   });

@@ -17,15 +17,19 @@ export function addSignInRoutes(app: FastifyInstance, context: Context): void {
   const cookies = new Cookies(settings.externalUrl);
 
   app.get('/callback', { exposeHeadRoute: false }, async (request, reply) => {
-    const url = new URL(request.url, settings.externalUrl);
+    const { searchParams: query } = new URL(request.url, settings.externalUrl);
+    const name = cookies.signIn(query.get('state') ?? '');
+    const sealed = readCookie(request.headers.cookie, name);
+    // Another tab has completed a sign-in, or the page was loaded again.
+    if (sealed === undefined && findSession(context, request) !== undefined)
+      return reply.redirect(`${settings.externalUrl}/`, 303);
+    reply.header('set-cookie', cookies.clear(name));
     try {
-      const browserId = readCookie(request.headers.cookie, cookies.browser);
-      const completed = await signIn.complete(url.searchParams, browserId);
+      const completed = await signIn.complete(query, sealed ?? '');
       await assertAdministrator(new SessionClients({ settings, outages, token: completed.token.token }));
-      const { headers } = startSession(context, request, completed);
+      reply.header('set-cookie', startSession(context, request, completed));
       metrics.signIns.inc({ result: 'succeeded' });
       logger.info({ user_id: completed.person.id }, 'signed in');
-      reply.header('set-cookie', headers);
       return reply.redirect(`${settings.externalUrl}${completed.returnTo}`, 303);
     } catch (error) {
       metrics.signIns.inc({ result: 'failed' });

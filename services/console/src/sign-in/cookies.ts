@@ -1,4 +1,6 @@
-/** Names and attributes of the two cookies. */
+import type { Millis } from '@tollgate/kit/time';
+
+/** Names and attributes of cookies. */
 export class Cookies {
   readonly #isSecure: boolean;
 
@@ -11,9 +13,9 @@ export class Cookies {
     return this.#name('tollgate-console');
   }
 
-  /** The browser of a sign-in that has not completed. */
-  get browser(): string {
-    return this.#name('tollgate-console-sign-in');
+  /** A sign-in that has not completed. Tabs of a browser may sign in at the same time. */
+  signIn(state: string): string {
+    return this.#name(`tollgate-console-sign-in-${state.replaceAll(/[^\w-]/g, '').slice(0, 16)}`);
   }
 
   /** `__Host-`: no other host and no page without TLS can set it. @see RFC 6265bis §4.1.3.2 */
@@ -21,13 +23,14 @@ export class Cookies {
     return this.#isSecure ? `__Host-${name}` : name;
   }
 
-  /** Lax: the callback is a navigation from another site. */
-  set(name: string, value: string): string {
-    return `${name}=${value}; Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
+  /** Lax: the callback is a navigation from another site. Default: until the browser ends. */
+  set(name: string, value: string, maxAge?: Millis): string {
+    const attributes = `Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
+    return `${name}=${value}; ${attributes}${maxAge === undefined ? '' : `; Max-Age=${Math.floor(maxAge / 1000)}`}`;
   }
 
   clear(name: string): string {
-    return `${this.set(name, '')}; Max-Age=0`;
+    return this.set(name, '', 0);
   }
 }
 

@@ -1,36 +1,26 @@
-import {
-  type AccessToken,
-  AuthorizationResponseError,
-  type AuthorizationTransaction,
-  Client,
-  OAuthError,
-} from '@tollgate/oauth2-client';
+import { type AccessToken, AuthorizationResponseError, Client, OAuthError } from '@tollgate/oauth2-client';
 import { createMetadataSource, type MetadataSource } from '@tollgate/oauth2-client/discovery';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { requestedScopes } from '../scopes.ts';
+import { type PendingSignIn, PendingSignIns } from './pending.ts';
 import type { Person } from './sessions.ts';
 
-/** A sign-in between the redirect to the auth server and the callback. */
-interface PendingSignIn {
-  readonly transaction: AuthorizationTransaction;
-  /** Path and query of the page that the person wanted. */
-  readonly returnTo: string;
-  /** Identifies the browser that has started it: the callback must come from the same one. */
-  readonly browserId: string;
-  readonly startedMs: number;
-}
-
 /** How long a person may take at the auth server. */
-const pendingTtlMs = 10 * 60_000;
-
-/** Anyone can start sign-ins: beyond this, the oldest is forgotten. */
-const maxPending = 1000;
+export const pendingTtlMs = 10 * 60_000;
 
 type FlowSettings = Pick<
   Settings,
   'authIssuer' | 'authUrl' | 'clientId' | 'clientSecret' | 'externalUrl' | 'scopes' | 'requestTimeoutMs'
 >;
+
+interface StartedSignIn {
+  /** The URL of the auth server to send the browser to. */
+  readonly url: string;
+  readonly state: string;
+  /** For `complete`: the browser keeps it. */
+  readonly sealed: string;
+}
 
 /** The result of a callback. */
 interface CompletedSignIn {
@@ -43,7 +33,7 @@ interface CompletedSignIn {
 export class SignInFlow {
   readonly #settings: FlowSettings;
   readonly #nowMs: () => number;
-  readonly #pending = new Map<string, PendingSignIn>();
+  readonly #pending = new PendingSignIns();
   readonly #metadata: MetadataSource;
   readonly #fetch: typeof fetch;
 
@@ -55,20 +45,23 @@ export class SignInFlow {
     this.#metadata = createMetadataSource(from, { fetch: this.#fetch, timeoutMs, ...trustedUrls });
   }
 
-  /** The URL of the auth server to send the browser to. */
-  async start(browserId: string, returnTo: string): Promise<string> {
+  /** Starts a sign-in that returns to a path. */
+  async start(returnTo: string): Promise<StartedSignIn> {
     const scope = ['email', ...requestedScopes(this.#settings.scopes)].join(' ');
     const client = await this.#discover();
     const { url, transaction } = await client.authCode.startAuthorization({ scope });
-    this.#pending.set(transaction.state, { transaction, returnTo, browserId, startedMs: this.#nowMs() });
-    const [oldest] = this.#pending.keys();
-    if (this.#pending.size > maxPending && oldest !== undefined) this.#pending.delete(oldest);
-    return url;
+    const sealed = this.#pending.seal({ transaction, returnTo, startedMs: this.#nowMs() });
+    return { url, state: transaction.state, sealed };
   }
 
-  /** Exchanges the code of a callback. Works once. @throws AppError `sign_in_failed` */
-  async complete(query: URLSearchParams, browserId: string | undefined): Promise<CompletedSignIn> {
-    const pending = this.#take(query.get('state') ?? '', browserId);
+  /**
+   * Exchanges the code of a callback.
+   *
+   * @param sealed what `start` returned, from the browser
+   * @throws AppError `sign_in_failed`
+   */
+  async complete(query: URLSearchParams, sealed: string): Promise<CompletedSignIn> {
+    const pending = this.#open(query.get('state') ?? '', sealed);
     if (pending === undefined)
       throw errors.sign_in_failed({
         message: 'The sign-in was started in another browser, or more than 10 minutes ago. Start again.',
@@ -82,10 +75,9 @@ export class SignInFlow {
     }
   }
 
-  #take(state: string, browserId: string | undefined): PendingSignIn | undefined {
-    const pending = this.#pending.get(state);
-    if (pending === undefined || pending.browserId !== browserId) return undefined;
-    this.#pending.delete(state);
+  #open(state: string, sealed: string): PendingSignIn | undefined {
+    const pending = this.#pending.open(state, sealed);
+    if (pending === undefined) return undefined;
     return this.#nowMs() - pending.startedMs > pendingTtlMs ? undefined : pending;
   }
 

@@ -116,6 +116,6 @@ export async function freshToken({ tokens }: Session): Promise<string> {
 }
 
 /** 256 random bits. */
-export function randomId(): string {
+function randomId(): string {
   return randomBytes(32).toString('base64url');
 }

@@ -9,7 +9,15 @@ type Limit = { readonly requests_per_unit: number; readonly unit: string };
 const maxRequests = 4_294_967_295;
 
 /** Units of the `limit` claim. */
-const units = { second: 'per second', minute: 'per minute', hour: 'per hour', day: 'per day' };
+const units = {
+  second: 'per second',
+  minute: 'per minute',
+  hour: 'per hour',
+  day: 'per day',
+  week: 'per week',
+  month: 'per month',
+  year: 'per year',
+};
 
 /** Fields of the plan and limit of a caller, such as `this user`. */
 export function planFields(
@@ -27,7 +35,7 @@ export function planFields(
     type: 'number',
     value: limit ? String(limit.requests_per_unit) : '',
     hint: 'Empty: the limit of the plan.',
-  })}${field({ name: 'unit', label: 'Unit', value: limit?.unit ?? 'minute', choices: units })}`;
+  })}${field({ name: 'unit', label: 'Unit', value: limit?.unit.toLowerCase() ?? 'minute', choices: units })}`;
 }
 
 /** Reads the fields. Empty ones are left out. @throws AppError `invalid_value` */
@@ -44,7 +52,9 @@ export function readPlan(form: URLSearchParams): {
     throw errors.invalid_value({
       message: `The limit is a whole number of requests from 1 to ${maxRequests}. Nothing was changed.`,
     });
-  return { ...plan, limit: { requests_per_unit: requests, unit: form.get('unit') ?? 'minute' } };
+  const unit = form.get('unit') ?? '';
+  if (!Object.hasOwn(units, unit)) throw errors.invalid_value();
+  return { ...plan, limit: { requests_per_unit: requests, unit } };
 }
 
 /** `50 per hour`; undefined without a limit. */

@@ -24,7 +24,7 @@ code, pre { font: .8125rem/1.45 ${fonts.code} }
 .pages a[aria-current] { background: var(--rule); font-weight: 600 }
 main { display: grid; gap: 1rem; padding: 1rem; max-width: 110rem; align-content: start }
 main > * { min-width: 0 }
-nav.tabs { display: flex; gap: .25rem; overflow-x: auto; border-bottom: 1px solid var(--rule) }
+nav.tabs { display: flex; flex-wrap: wrap; gap: .25rem; border-bottom: 1px solid var(--rule) }
 .tabs a { padding: .35rem .75rem; color: inherit; text-decoration: none; white-space: nowrap; border-bottom: 2px solid transparent } .tabs a[aria-current] { border-color: var(--accent); font-weight: 600 }
 .title { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; justify-content: space-between }
 .card { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; padding: .75rem 1rem; min-width: 0 }

@@ -75,6 +75,13 @@ t.test('users in the console', { skip }, async (t) => {
     t.notHas(metadata, 'plan');
     t.notHas(metadata, 'limit');
     t.match(await act('plan', { requests: '-5' }), 'a whole number of requests', 'nothing is changed');
+    const monthly = { limit: { requests_per_unit: 1000, unit: 'MONTH' } };
+    await suite.callAuth('PUT', `/admin/users/${carl}`, { app_metadata: monthly });
+    await act('plan', { plan: 'silver' });
+    t.match((await suite.callAuth('GET', `/admin/users/${carl}`)).app_metadata, {
+      plan: 'silver',
+      limit: { requests_per_unit: 1000, unit: 'month' },
+    });
     t.match(await act('sign-out'), /All sessions have ended.*not signed in anywhere/s);
     t.match(await act('recovery'), /on its way to carl@example\.com.*Send recovery email/s);
     t.match((await smtp.mailTo('carl@example.com')).html, '/verify?');
@@ -84,7 +91,8 @@ t.test('users in the console', { skip }, async (t) => {
     await sql`update auth.users set is_sso_user = true where id = ${carl}`;
     t.notMatch(await act('plan'), 'Send recovery email', 'an identity provider manages the user');
     t.match(await act('recovery'), 'user_sso_managed');
-    t.match(await act('ban', { duration: 'soon' }), 'refused the request');
+    t.match(await act('ban', { duration: 'soon' }), 'longer than 0s');
+    t.match(await act('ban', { duration: 'none' }), 'longer than 0s', 'it would lift a ban');
     t.match(await act('ban', { duration: '24h' }), /The user is banned.*Lift the ban/s);
     t.match(await act('unban'), 'The ban is lifted');
     t.match(await act('delete', { confirmed: 'carl' }), 'nothing was changed');
@@ -132,11 +140,46 @@ t.test('users in the console', { skip }, async (t) => {
     t.match(await readText(page), 'bob@example.com', 'signed in again without a password');
   });
 
+  await t.test('a session that the auth server has ended leads to the sign-in', async (t) => {
+    await suite.callAuth('DELETE', `/admin/users/${suite.admin.id}/sessions`);
+    await page.open(`${suite.url}/users`);
+    t.match(await page.evaluate('location.origin'), suite.auth.url);
+    await submit(page, '/sign-in', { identifier: suite.admin.email, password: suite.password });
+    await suite.approve(page, '/users');
+    const cookie = String(await cookieOf(page, suite.url));
+    t.notMatch(cookie, 'tollgate-console-sign-in', 'the sign-in has completed');
+    const again = await fetch(`${suite.url}/callback?code=x&state=y`, {
+      headers: { cookie },
+      redirect: 'manual',
+    });
+    t.equal(again.headers.get('location'), `${suite.url}/`, 'who is signed in stays so');
+  });
+
+  await t.test('sign-ins of several tabs do not disturb each other', async (t) => {
+    const starts = await Promise.all(
+      Array.from({ length: 3 }, () => fetch(`${suite.url}/users`, { redirect: 'manual' })),
+    );
+    const cookies = starts.map((response) => response.headers.get('set-cookie')?.split(';')[0]);
+    t.equal(new Set(cookies.map((cookie) => cookie?.split('=')[0])).size, 3);
+    const [, other] = starts;
+    const state = new URL(other?.headers.get('location') ?? '').searchParams.get('state');
+    const callback = `${suite.url}/callback?${new URLSearchParams({ state: String(state), error: 'access_denied', iss: suite.auth.url })}`;
+    const refused = await fetch(callback, { headers: { cookie: cookies.join('; ') } });
+    t.match(await refused.text(), 'You did not give the console access', 'the state is known');
+    const stolen = await fetch(callback, { headers: { cookie: String(cookies[0]) } });
+    t.match(await stolen.text(), 'started in another browser');
+  });
+
   await t.test('a callback without its sign-in is refused', async (t) => {
     const response = await fetch(`${suite.url}/callback?code=x&state=y`);
     t.equal(response.status, 400);
     t.match(await response.text(), 'started in another browser');
     t.match(response.headers.get('content-security-policy'), /default-src 'none'.*frame-ancestors 'none'/);
+    t.match(
+      response.headers.get('content-security-policy'),
+      `form-action 'self' ${suite.auth.url};`,
+      'a form may lead to the sign-in',
+    );
   });
 
   await t.test('without the auth server, the page says what is wrong and what to do', async (t) => {

@@ -5,9 +5,6 @@ import { actorName, type Entry, payloadText, readEntries } from './entries.ts';
 /** Entries of a request; the most that the admin API has in one page. */
 const chunkSize = 1000;
 
-/** A file for a spreadsheet or an archive; more is a job for the database. */
-const maxEntries = 100_000;
-
 interface Format {
   readonly path: string;
   readonly title: string;
@@ -67,9 +64,9 @@ async function* writeEntries(
 ): AsyncGenerator<string> {
   yield head;
   let page = first;
-  for (let count = page.entries.length; ; count += page.entries.length) {
+  for (;;) {
     yield page.entries.map(toLine).join('');
-    if (page.next === undefined || count >= maxEntries) return;
+    if (page.next === undefined) return;
     page = await readEntries(visit, { limit: chunkSize, cursor: page.next });
   }
 }

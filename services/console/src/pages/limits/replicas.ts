@@ -1,6 +1,7 @@
 import type { LimiterClient, LimiterSchemas as Schemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import { compareText } from '@tollgate/kit/text';
+import { errors } from '../../errors.ts';
 import { problemOf } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
 import { problem } from '../../ui/messages.ts';
@@ -33,10 +34,13 @@ const noLimiters = problem({
 
 /**
  * Changes all replicas, since counters in memory are of one replica each; with Redis the change is
- * the same one. @throws ServiceError when any replica fails, which has the reason
+ * the same one.
+ *
+ * @throws ServiceError when any replica fails, which has the reason; AppError `no_limiters`
  */
 export async function changeLimiters<T>(visit: Visit, request: Request<T>): Promise<readonly T[]> {
   const results = await visit.services.limiters(request);
+  if (results.length === 0) throw errors.no_limiters();
   return results.map(({ result }) => {
     if (!result.ok) throw result.error;
     return result.value;

@@ -1,3 +1,4 @@
+import { parseDuration } from '@tollgate/kit/time';
 import { errors } from '../../errors.ts';
 import type { Action, ActionSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
@@ -62,7 +63,12 @@ const userActions: readonly Action<User>[] = [
       }),
     isOffered: (user, nowMs) => !isBanned(user, nowMs),
     run: async ({ visit, subject: user, form }) => {
-      await change(visit, user, { ban_duration: form.get('duration') ?? '' });
+      const duration = form.get('duration')?.trim() ?? '';
+      if ((parseDuration(duration) ?? 0) <= 0)
+        throw errors.invalid_value({
+          message: 'The duration is longer than 0s, such as 30m, 24h or 8760h. Nothing was changed.',
+        });
+      await change(visit, user, { ban_duration: duration });
       return 'The user is banned.';
     },
   },

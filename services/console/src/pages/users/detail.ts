@@ -21,7 +21,7 @@ export async function viewUser(visit: Visit): Promise<View> {
   return {
     title: displayName(user),
     content: html`${actionButtons(userActionSet, user, visit)}${links(user, visit)}<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
-${sessions}${factors}${identities(user, visit)}${await auditOf(user, visit)}`,
+${sessions}${factors}${identities(user, visit)}${await auditOf(user, visit).catch((error: unknown) => problemOf(error, visit.nowMs))}`,
   };
 }
 
