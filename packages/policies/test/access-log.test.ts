@@ -15,6 +15,7 @@ t.test('lines of the formats of Envoy, Envoy Gateway and Istio are the same requ
   const end = '"203.0.113.9,10.0.35.28" "curl \\"8\\"" "cc21d9b0" "api.example.com" "10.0.2.1:80"';
   for (const line of [
     `${start} 154 0 226 100 ${end}`,
+    `envoy-1 | ${start} 154 0 226 100 ${end}`,
     `${start} via_upstream - "-" 154 0 226 100 ${end} outbound|80||shop 10.0.0.1:4 10.0.0.2:80 10.0.35.28:5 - default`,
     JSON.stringify({
       ...{ ':authority': 'api.example.com', method: 'POST', 'x-envoy-origin-path': '/orders?x=1' },
@@ -23,6 +24,10 @@ t.test('lines of the formats of Envoy, Envoy Gateway and Istio are the same requ
     JSON.stringify({
       ...{ authority: 'api.example.com', method: 'POST', path: '/orders?x=1', response_code: '429' },
       ...{ response_flags: 'RL', downstream_remote_address: '10.0.35.28:51422' },
+    }),
+    JSON.stringify({
+      ...{ authority: 'api.example.com', request_method: 'POST', request_path: '/orders?x=1' },
+      ...{ response_code: 429, response_flags: 'RL', 'x-forwarded-for': '203.0.113.9,10.0.35.28' },
     }),
   ])
     t.strictSame(parseAccessLog(`${line}\n`), expected, line);

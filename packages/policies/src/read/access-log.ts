@@ -23,9 +23,9 @@ export function parseAccessLog(line: string): LoggedRequest | undefined {
   return text.startsWith('{') ? parseJsonLine(text) : parseTextLine(text);
 }
 
-/** `[time] "GET /path HTTP/2" 200 - …`, then quoted texts. */
+/** `[time] "GET /path HTTP/2" 200 - …`, then quoted texts; before it, perhaps `<pod> | `. */
 const textForm =
-  /^\[[^\]]*\] "(?<method>\S+) (?<path>\S+) [^"]*" (?<status>\d+|-) (?<flags>\S+)(?<rest> .*)?$/;
+  /^(?:\S+ \| ?)?\[[^\]]*\] "(?<method>\S+) (?<path>\S+) [^"]*" (?<status>\d+|-) (?<flags>\S+)(?<rest> .*)?$/;
 
 function parseTextLine(text: string): LoggedRequest | undefined {
   const { method, path, status = '', flags = '', rest = '' } = textForm.exec(text)?.groups ?? {};
@@ -41,8 +41,8 @@ function parseJsonLine(text: string): LoggedRequest | undefined {
     names
       .map((name) => fields.get(name))
       .find((value) => value !== undefined && value !== '' && value !== '-');
-  const method = find('method');
-  const path = find('x-envoy-origin-path', 'x-envoy-original-path', 'path');
+  const method = find('method', 'request-method');
+  const path = find('x-envoy-origin-path', 'x-envoy-original-path', 'path', 'request-path');
   if (method === undefined || path === undefined) return undefined;
   return toRequest({
     ...{ method, path, authority: find('authority', 'host') },

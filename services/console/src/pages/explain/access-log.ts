@@ -1,3 +1,5 @@
+import { parseAccessLog } from '@tollgate/policies/read/access-log';
+
 /** The part of a request that Explain needs. */
 interface LoggedRequest {
   readonly method: string;
@@ -6,55 +8,12 @@ interface LoggedRequest {
   readonly status: string | undefined;
 }
 
-/**
- * Reads a line of Envoy's access log: the default format, or JSON with the names that Envoy's docs
- * use. Undefined when it is neither.
- *
- * @see https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage
- */
+/** Reads a line of Envoy's access log. Undefined for any other text, or without an authority. */
 export function readAccessLog(line: string): LoggedRequest | undefined {
-  const text = line.trim();
-  return text.startsWith('{') ? readJson(text) : readDefaultFormat(text);
-}
-
-function readDefaultFormat(text: string): LoggedRequest | undefined {
-  const [, method, path, status] = /"([A-Z]+) (\S+) HTTP\/[\d.]+" (\d{3})\b/.exec(text) ?? [];
-  // The last quoted texts are: X-Forwarded-For, user agent, request id, authority, upstream.
-  const authority = [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, value = '']) => value).at(-2);
-  if (method === undefined || path === undefined || authority === undefined) return undefined;
-  return toRequest({ method, path, authority, status });
-}
-
-function readJson(text: string): LoggedRequest | undefined {
-  let fields: unknown;
-  try {
-    fields = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  const values = new Map(Object.entries(Object(fields)).map(([name, value]) => [name, String(value)]));
-  const find = (...names: readonly string[]) =>
-    names.map((name) => values.get(name)).find((value) => value !== undefined);
-  const method = find('method', ':method', 'request_method');
-  const path = find('x-envoy-original-path', 'path', ':path', 'request_path');
-  const authority = find('authority', ':authority', 'host');
-  if (method === undefined || path === undefined || authority === undefined) return undefined;
-  return toRequest({ method, path, authority, status: find('response_code', 'status') });
-}
-
-function toRequest({
-  method,
-  path,
-  authority,
-  status,
-}: {
-  readonly method: string;
-  readonly path: string;
-  readonly authority: string;
-  readonly status: string | undefined;
-}): LoggedRequest | undefined {
+  const { method, path = '', authority = '', status } = parseAccessLog(line) ?? {};
+  if (method === undefined || authority === '') return undefined;
   const url = `https://${authority}${path.startsWith('/') ? path : `/${path}`}`;
-  return URL.canParse(url) ? { method, url, status } : undefined;
+  return URL.canParse(url) ? { method, url, status: status?.toString() } : undefined;
 }
 
 /** Names of query parameters with credentials. */
