@@ -19,11 +19,3 @@ export function readDescriptor(text: string): Entry[] {
     throw new CommandFailure(`not a descriptor: ${text}. Expected key=value,key2=value2, or entries in JSON`);
   return result.entries.map(({ key, value }) => ({ key, value }));
 }
-
-/** Entries as `readDescriptor` reads them. */
-export function formatEntries(entries: readonly Entry[]): string {
-  const text = entries.map(({ key, value }) => `${key}=${value}`).join(',');
-  const parsed = parseDescriptor(text);
-  const isSame = parsed.ok && JSON.stringify(parsed.entries) === JSON.stringify(entries);
-  return isSame ? text : JSON.stringify(entries);
-}

@@ -1,7 +1,8 @@
 import { unwrap } from '@tollgate/admin-clients/clients';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import { type Command, InvalidArgumentError } from 'commander';
 import { connectLimiters, type Limiter } from '../connection/connect.ts';
-import { type Entry, formatEntries } from '../descriptor.ts';
+import type { Entry } from '../descriptor.ts';
 import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
 import { type CommonOptions, command, type Environment, toSource } from './command.ts';
@@ -46,7 +47,7 @@ export function topCommand(environment: Environment): Command {
       columns: {
         HITS: ({ hits }) => hits,
         DOMAIN: ({ domain }) => domain,
-        DESCRIPTOR: ({ entries }) => formatEntries(entries),
+        DESCRIPTOR: ({ entries }) => formatDescriptor(entries),
       },
       empty: 'No limited request arrived in the last two minutes.',
     });
@@ -90,7 +91,7 @@ export function refusalsCommand(environment: Environment): Command {
       columns: {
         TIME: ({ time }) => time,
         DOMAIN: ({ domain }) => domain,
-        DESCRIPTOR: ({ entries }) => formatEntries(entries),
+        DESCRIPTOR: ({ entries }) => formatDescriptor(entries),
         RULE: ({ rule }) => rule,
         LIMIT: ({ requestsPerUnit, unit }) => `${requestsPerUnit} per ${unit}`,
         CODE: ({ code }) => code,

@@ -1,8 +1,9 @@
 import { type LimiterClient, unwrap } from '@tollgate/admin-clients/clients';
 import { parseDuration } from '@tollgate/kit/time';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import { type Command, InvalidArgumentError } from 'commander';
 import { connectLimiters } from '../connection/connect.ts';
-import { formatEntries, readDescriptor } from '../descriptor.ts';
+import { readDescriptor } from '../descriptor.ts';
 import { CommandFailure } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
@@ -114,7 +115,7 @@ function overrideCommand(environment: Environment): Command {
     const override = await unwrap(client.PUT('/v1/overrides', { body }));
     if (options.json) return printJson(terminal, override);
     terminal.warn(
-      `${formatEntries(override.entries)} has the limit ${override.requestsPerUnit} until ${override.until}`,
+      `${formatDescriptor(override.entries)} has the limit ${override.requestsPerUnit} until ${override.until}`,
     );
   });
 }
@@ -132,7 +133,7 @@ function overridesCommand(environment: Environment): Command {
       printTable(terminal, overrides, {
         columns: {
           DOMAIN: (item) => item.domain,
-          DESCRIPTOR: ({ entries }) => formatEntries(entries),
+          DESCRIPTOR: ({ entries }) => formatDescriptor(entries),
           LIMIT: ({ requestsPerUnit }) => requestsPerUnit,
           UNTIL: ({ until }) => until,
           'SET BY': ({ setBy }) => setBy,
@@ -152,7 +153,7 @@ function endOverrideCommand(environment: Environment): Command {
     const client = await connect(environment, options);
     const ended = await unwrap(client.DELETE('/v1/overrides', { body: toRequest(options.domain, [text]) }));
     if (options.json) return printJson(terminal, ended);
-    terminal.warn(`the override of ${formatEntries(ended.entries)} has ended`);
+    terminal.warn(`the override of ${formatDescriptor(ended.entries)} has ended`);
   });
 }
 

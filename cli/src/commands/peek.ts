@@ -1,5 +1,6 @@
 import { type LimiterClient, unwrap } from '@tollgate/admin-clients/clients';
-import { type Entry, formatEntries } from '../descriptor.ts';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
+import type { Entry } from '../descriptor.ts';
 import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
 import type { Environment, LocalOptions } from './command.ts';
@@ -22,7 +23,7 @@ export async function showCounters(
   }
   printTable(terminal, peek.descriptors, {
     columns: {
-      DESCRIPTOR: ({ entries }) => formatEntries(entries),
+      DESCRIPTOR: ({ entries }) => formatDescriptor(entries),
       RULE: ({ counter, outcome }) => counter?.rule ?? outcome,
       LIMIT: ({ counter }) =>
         counter &&

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { RequestError, unwrap } from '@tollgate/admin-clients/clients';
 import { parseDuration } from '@tollgate/kit/time';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import { type Command, InvalidArgumentError } from 'commander';
 import { connectLimiters, type Limiter } from '../connection/connect.ts';
-import { formatEntries } from '../descriptor.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson, type Terminal } from '../output/terminal.ts';
@@ -101,7 +101,7 @@ function printKeys(terminal: Terminal, keys: readonly KeyActivity[]): void {
       'LAST REFUSAL': ({ lastRefusal }) => lastRefusal,
       LIMIT: ({ limit }) => limit,
       DOMAIN: ({ domain }) => domain,
-      DESCRIPTOR: ({ entries }) => formatEntries(entries),
+      DESCRIPTOR: ({ entries }) => formatDescriptor(entries),
     },
     empty: 'No limited request arrived in the last two minutes.',
   });

@@ -29,6 +29,16 @@ export function parseDescriptor(text: string): ParsedDescriptor {
   return { ok: true, entries };
 }
 
+/** Entries as {@link parseDescriptor} reads them. */
+export function formatDescriptor(
+  entries: readonly { readonly key: string; readonly value: string }[],
+): string {
+  const text = entries.map(({ key, value }) => `${key}=${value}`).join(',');
+  const parsed = parseDescriptor(text);
+  const isSame = parsed.ok && JSON.stringify(parsed.entries) === JSON.stringify(entries);
+  return isSame ? text : JSON.stringify(entries);
+}
+
 export const entryListForm = 'a list of entries in JSON, such as [{"key":"path","value":"/a=b"}]';
 
 /** Whether a text is meant as JSON: no key begins like that. */

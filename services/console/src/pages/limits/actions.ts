@@ -1,8 +1,9 @@
 import { parseDuration } from '@tollgate/kit/time';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import { errors } from '../../errors.ts';
 import type { Visit } from '../../http/visit.ts';
 import { toBody } from './counter.ts';
-import { counterPath, type DomainDescriptor, formatEntries, readDescriptor } from './descriptor.ts';
+import { counterPath, type DomainDescriptor, readDescriptor } from './descriptor.ts';
 import { changeLimiters } from './replicas.ts';
 
 function readTarget(form: URLSearchParams): DomainDescriptor {
@@ -12,7 +13,7 @@ function readTarget(form: URLSearchParams): DomainDescriptor {
 export async function resetCounter(visit: Visit, form: URLSearchParams): Promise<string> {
   const target = readTarget(form);
   await changeLimiters(visit, (client) => client.POST('/v1/counters/reset', { body: toBody(target) }));
-  visit.notify(`The counter of ${formatEntries(target.entries)} starts again at 0.`);
+  visit.notify(`The counter of ${formatDescriptor(target.entries)} starts again at 0.`);
   return counterPath(target);
 }
 
@@ -28,7 +29,7 @@ export async function setOverride(visit: Visit, form: URLSearchParams): Promise<
   };
   await changeLimiters(visit, (client) => client.PUT('/v1/overrides', { body }));
   visit.notify(
-    `${formatEntries(target.entries)} has the limit ${body.requestsPerUnit} for ${form.get('duration')}.`,
+    `${formatDescriptor(target.entries)} has the limit ${body.requestsPerUnit} for ${form.get('duration')}.`,
   );
   return counterPath(target);
 }
@@ -36,7 +37,9 @@ export async function setOverride(visit: Visit, form: URLSearchParams): Promise<
 export async function endOverride(visit: Visit, form: URLSearchParams): Promise<string> {
   const target = readTarget(form);
   await changeLimiters(visit, (client) => client.DELETE('/v1/overrides', { body: toBody(target) }));
-  visit.notify(`The override of ${formatEntries(target.entries)} has ended: the limit of the rule applies.`);
+  visit.notify(
+    `The override of ${formatDescriptor(target.entries)} has ended: the limit of the rule applies.`,
+  );
   return counterPath(target);
 }
 

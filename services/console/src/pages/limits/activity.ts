@@ -1,7 +1,8 @@
 import type { Html } from '@tollgate/kit/html';
 import { html } from '@tollgate/kit/html';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Visit } from '../../http/visit.ts';
-import { type DomainDescriptor, formatEntries, isCut } from './descriptor.ts';
+import { type DomainDescriptor, isCut } from './descriptor.ts';
 import { type Answers, askLimiters, fullest, type Schemas } from './replicas.ts';
 
 type Refusal = Schemas['RefusalList']['refusals'][number];
@@ -132,5 +133,5 @@ async function readCounters(
 }
 
 function toName({ domain, entries }: DomainDescriptor): string {
-  return `${domain}\0${formatEntries(entries)}`;
+  return `${domain}\0${formatDescriptor(entries)}`;
 }

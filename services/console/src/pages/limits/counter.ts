@@ -1,4 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { limitBar } from '../../ui/charts.ts';
@@ -7,7 +8,7 @@ import { filters, hiddenField } from '../../ui/form.ts';
 import { confirmation, emptyState } from '../../ui/messages.ts';
 import { badge, copyable, details, quantity, time } from '../../ui/text.ts';
 import { capacityOf, stateOf } from './activity.ts';
-import { counterPath, type DomainDescriptor, formatEntries, readDescriptor } from './descriptor.ts';
+import { counterPath, type DomainDescriptor, readDescriptor } from './descriptor.ts';
 import { limitsPage, limitText } from './page.ts';
 import { askLimiters, fullest, type Schemas } from './replicas.ts';
 
@@ -69,7 +70,7 @@ function counterCard(
   const limit = capacityOf(counter);
   const state = stateOf(counter);
   const { override } = counter;
-  return html`<section class="card stack"><h2><code>${formatEntries(entries)}</code></h2>
+  return html`<section class="card stack"><h2><code>${formatDescriptor(entries)}</code></h2>
 ${limitBar({ used: counter.count, limit, refused: state === 'over' ? 1 : 0 })}
 ${details({
   State: html`${states[state]} ${counter.shadowMode && badge('shadow mode: nothing is refused')}`,
@@ -89,7 +90,7 @@ ${details({
 
 /** Fields that say which counter a form is about. */
 export function descriptorFields({ domain, entries }: DomainDescriptor): Html {
-  return html`${hiddenField('domain', domain)}${hiddenField('descriptor', formatEntries(entries))}`;
+  return html`${hiddenField('domain', domain)}${hiddenField('descriptor', formatDescriptor(entries))}`;
 }
 
 function changes(visit: Visit, descriptor: DomainDescriptor, counter: Schemas['Counter']): Html {
@@ -112,7 +113,7 @@ export function viewReset(visit: Visit): View {
     visit,
     'Reset a counter',
     confirmation({
-      question: `The counter of ${formatEntries(descriptor.entries)} in ${descriptor.domain} starts again at 0, on all replicas. The hits so far are lost.`,
+      question: `The counter of ${formatDescriptor(descriptor.entries)} in ${descriptor.domain} starts again at 0, on all replicas. The hits so far are lost.`,
       action: '/limits/reset',
       button: 'Reset the counter',
       isDangerous: true,

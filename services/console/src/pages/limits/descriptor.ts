@@ -1,5 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { parseDescriptor } from '@tollgate/rules/descriptor-text';
+import { formatDescriptor, parseDescriptor } from '@tollgate/rules/descriptor-text';
 import { errors } from '../../errors.ts';
 import type { Schemas } from './replicas.ts';
 
@@ -19,17 +19,9 @@ export function readDescriptor(domain: string, text: string): DomainDescriptor {
   return { domain, entries: parsed.entries.map(({ key, value }) => ({ key, value })) };
 }
 
-/** Entries as `parseDescriptor` reads them. */
-export function formatEntries(entries: readonly Entry[]): string {
-  const text = entries.map(({ key, value }) => `${key}=${value}`).join(',');
-  const parsed = parseDescriptor(text);
-  const isSame = parsed.ok && JSON.stringify(parsed.entries) === JSON.stringify(entries);
-  return isSame ? text : JSON.stringify(entries);
-}
-
 /** Path of the page of a counter, or of an action on it. */
 export function counterPath({ domain, entries }: DomainDescriptor, path = '/limits/counter'): string {
-  return `${path}?${new URLSearchParams({ domain, descriptor: formatEntries(entries) })}`;
+  return `${path}?${new URLSearchParams({ domain, descriptor: formatDescriptor(entries) })}`;
 }
 
 /** Limiters keep 100 characters of a text, and mark a longer one. */
@@ -44,7 +36,7 @@ export function isCut({ domain, entries }: DomainDescriptor): boolean {
 
 /** A descriptor that leads to its counter. */
 export function descriptorLink(descriptor: DomainDescriptor): Html {
-  const text = formatEntries(descriptor.entries);
+  const text = formatDescriptor(descriptor.entries);
   return isCut(descriptor)
     ? html`<code>${text}</code>`
     : html`<a href="${counterPath(descriptor)}"><code>${text}</code></a>`;
@@ -52,5 +44,5 @@ export function descriptorLink(descriptor: DomainDescriptor): Html {
 
 /** Identifies a row. */
 export function descriptorId(kind: string, { domain, entries }: DomainDescriptor): string {
-  return `${kind}-${Buffer.from(`${domain} ${formatEntries(entries)}`).toString('base64url')}`;
+  return `${kind}-${Buffer.from(`${domain} ${formatDescriptor(entries)}`).toString('base64url')}`;
 }

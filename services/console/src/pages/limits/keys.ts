@@ -1,4 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { limitBar } from '../../ui/charts.ts';
@@ -7,7 +8,7 @@ import { emptyState } from '../../ui/messages.ts';
 import { type Column, table } from '../../ui/table.ts';
 import { badge, quantity, time } from '../../ui/text.ts';
 import { capacityOf, type KeyRow, readKeys, readRefusals } from './activity.ts';
-import { descriptorId, descriptorLink, formatEntries } from './descriptor.ts';
+import { descriptorId, descriptorLink } from './descriptor.ts';
 import { limitsPage, limitText } from './page.ts';
 
 const everySeconds = 5;
@@ -49,7 +50,7 @@ function isSelected(key: KeyRow, visit: Visit): boolean {
   const state = visit.query('state');
   const search = visit.query('q')?.trim() ?? '';
   const rule = visit.query('rule');
-  const text = `${formatEntries(key.entries)} ${key.counter?.rule ?? ''}`;
+  const text = `${formatDescriptor(key.entries)} ${key.counter?.rule ?? ''}`;
   return (
     text.includes(search) &&
     (rule === undefined || key.counter?.rule === rule) &&
@@ -89,7 +90,7 @@ export async function viewRefusals(visit: Visit): Promise<View> {
   const { values, problems } = await readRefusals(visit, visit.query('domain'));
   const search = visit.query('q')?.trim() ?? '';
   const rows = values
-    .filter(({ entries, rule }) => `${formatEntries(entries)} ${rule}`.includes(search))
+    .filter(({ entries, rule }) => `${formatDescriptor(entries)} ${rule}`.includes(search))
     .slice(0, maxShown);
   const region = html`${problems}${table({
     caption: 'Refusals',
