@@ -865,7 +865,7 @@ export interface paths {
         /** Ask a user for access (RFC 6749 §4.1.1): redirects to the page of the application */
         get: operations["authorizeOAuthClient"];
         put?: never;
-        /** The same, as a form (OpenID Connect Core §3.1.2.1) */
+        /** Ask a user for access by a form (OpenID Connect Core §3.1.2.1) */
         post: operations["authorizeOAuthClientByForm"];
         delete?: never;
         options?: never;
@@ -883,7 +883,7 @@ export interface paths {
         /** Sign a user out for a client (OpenID Connect RP-Initiated Logout): redirects to the hosted page */
         get: operations["endOAuthSession"];
         put?: never;
-        /** The same, as a form */
+        /** Sign a user out for a client by a form */
         post: operations["endOAuthSessionByForm"];
         delete?: never;
         options?: never;
@@ -953,7 +953,7 @@ export interface paths {
         /** Claims of the user by the scopes of the token (OpenID Connect Core §5.3) */
         get: operations["getUserInfo"];
         put?: never;
-        /** The same (OpenID Connect Core §5.3.1) */
+        /** Claims of the user, asked for by POST (OpenID Connect Core §5.3.1) */
         post: operations["getUserInfoByForm"];
         delete?: never;
         options?: never;

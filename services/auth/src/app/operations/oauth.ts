@@ -52,7 +52,7 @@ export const oauthOperations: Operations = {
   },
   'POST /oauth/authorize': {
     id: 'authorizeOAuthClientByForm',
-    summary: 'The same, as a form (OpenID Connect Core §3.1.2.1)',
+    summary: 'Ask a user for access by a form (OpenID Connect Core §3.1.2.1)',
     status: 303,
   },
   'GET /oauth/logout': {
@@ -61,7 +61,11 @@ export const oauthOperations: Operations = {
       'Sign a user out for a client (OpenID Connect RP-Initiated Logout): redirects to the hosted page',
     status: 303,
   },
-  'POST /oauth/logout': { id: 'endOAuthSessionByForm', summary: 'The same, as a form', status: 303 },
+  'POST /oauth/logout': {
+    id: 'endOAuthSessionByForm',
+    summary: 'Sign a user out for a client by a form',
+    status: 303,
+  },
   'GET /oauth/authorizations/{authorization_id}': {
     id: 'getOAuthAuthorization',
     ...forUser,
@@ -84,7 +88,7 @@ export const oauthOperations: Operations = {
   'POST /oauth/userinfo': {
     id: 'getUserInfoByForm',
     ...forUser,
-    summary: 'The same (OpenID Connect Core §5.3.1)',
+    summary: 'Claims of the user, asked for by POST (OpenID Connect Core §5.3.1)',
     response: 'UserInfo',
   },
   'GET /user/oauth/grants': {

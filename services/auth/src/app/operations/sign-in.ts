@@ -58,5 +58,9 @@ export const signInOperations: Operations = {
     summary: 'Response of an identity provider: signs in and redirects',
     status: 302,
   },
-  'POST /callback': { id: 'receiveProviderForm', summary: 'The same, as a form', status: 302 },
+  'POST /callback': {
+    id: 'receiveProviderForm',
+    summary: 'Response of an identity provider as a form: signs in and redirects',
+    status: 302,
+  },
 };
