@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect, isIP } from 'node:net';
 import { connect as connectTls, type PeerCertificate } from 'node:tls';
-import { describeError, type Finding, fail, pass } from './finding.ts';
+import { getRequestFailure } from '@tollgate/kit/errors';
+import { type Finding, fail, pass } from './finding.ts';
 
 /** Time for a connection or a response. A healthy service is faster. */
 const timeoutMs = 5_000;
@@ -48,7 +49,7 @@ async function checkPort(target: string, place: Place): Promise<Finding> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     const isLate = code === 'ABORT_ERR';
     const remedy = portRemedies[code] ?? 'check routes, firewalls and network policies on the way';
-    return fail(check, isLate ? 'no connection in time' : describeError(error), remedy);
+    return fail(check, isLate ? 'no connection in time' : getRequestFailure(error), remedy);
   } finally {
     socket.destroy();
   }
@@ -74,7 +75,7 @@ async function checkCertificate(target: string, { host, port }: Place, nowMs: nu
   } catch (error) {
     return fail(
       check,
-      describeError(error),
+      getRequestFailure(error),
       'the port does not speak TLS: use http, or configure a certificate',
     );
   } finally {

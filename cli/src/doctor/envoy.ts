@@ -1,5 +1,6 @@
+import { getRequestFailure } from '@tollgate/kit/errors';
 import { checkConnection, fetchPage } from './endpoint.ts';
-import { describeError, type Finding, fail, pass } from './finding.ts';
+import { type Finding, fail, pass } from './finding.ts';
 
 interface HostStatus {
   readonly address?: { readonly socket_address?: { readonly address: string; readonly port_value: number } };
@@ -35,7 +36,7 @@ export async function checkEnvoy(adminUrl: string, nowMs: () => number): Promise
       ...connection,
       fail(
         { check: 'envoy', target },
-        `no clusters in the response: ${describeError(error)}`,
+        `no clusters in the response: ${getRequestFailure(error)}`,
         'this is no admin interface: correct the URL',
       ),
     ];

@@ -18,11 +18,3 @@ export function pass(check: Check, detail: string): Finding {
 export function fail(check: Check, detail: string, remedy: string): Finding {
   return { ...check, ok: false, detail, remedy };
 }
-
-/** Why a request failed: `fetch failed` has the reason in its cause. */
-export function describeError(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (!(cause instanceof Error)) return String(cause);
-  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
-  return cause.name === 'TimeoutError' ? 'no response in time' : cause.message || (code ?? cause.name);
-}

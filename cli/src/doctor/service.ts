@@ -1,7 +1,8 @@
 import { unwrap } from '@tollgate/admin-clients/clients';
+import { getRequestFailure } from '@tollgate/kit/errors';
 import type { Limiter } from '../connection/connect.ts';
 import { checkConnection, fetchPage, type Page } from './endpoint.ts';
-import { describeError, type Finding, fail, pass } from './finding.ts';
+import { type Finding, fail, pass } from './finding.ts';
 
 /** Options of checks of services. */
 export interface ServiceCheckOptions {
@@ -49,7 +50,10 @@ export async function checkReady(
     const { clock, ...page } = await fetchPage(target, nowMs);
     return [...connection, ...(clock ? [clock] : []), describeReadiness(check, page, remedies)];
   } catch (error) {
-    return [...connection, fail(check, describeError(error), 'correct the problem of the connection first')];
+    return [
+      ...connection,
+      fail(check, getRequestFailure(error), 'correct the problem of the connection first'),
+    ];
   }
 }
 

@@ -1,3 +1,4 @@
+import { getRequestFailure } from '@tollgate/kit/errors';
 import createClient, { type Client } from 'openapi-fetch';
 import type { paths as AuthPaths } from './generated/auth.d.ts';
 import type { components as LimiterComponents, paths as LimiterPaths } from './generated/ratelimit.d.ts';
@@ -83,7 +84,9 @@ export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
   const { data, error, response } = await request.catch((cause: unknown) => {
     // There is no token for the request.
     if (cause instanceof RequestError) throw cause;
-    throw new RequestError(`the service cannot be reached: ${describeCause(cause)}`, { code: 'unreachable' });
+    throw new RequestError(`the service cannot be reached: ${getRequestFailure(cause)}`, {
+      code: 'unreachable',
+    });
   });
   // Parsed boundary: 204 has no body, and its type has none.
   if (response.ok) return data as T;
@@ -102,11 +105,4 @@ function toRequestError(error: unknown, { status, statusText }: Response): Reque
           status,
         },
       );
-}
-
-/** `fetch failed` says nothing: the reason is in the cause. */
-function describeCause(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  if (!(cause instanceof Error)) return String(cause);
-  return cause.name === 'TimeoutError' ? 'no response in time' : cause.message;
 }

@@ -123,3 +123,10 @@ export function getErrorMessage(error: unknown): string {
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
   return error.errors.map(getErrorMessage).join('; ');
 }
+
+/** Why a request got no response: `fetch failed` says nothing, and has the reason in its cause. */
+export function getRequestFailure(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.name === 'TimeoutError' ? 'no response in time' : getErrorMessage(cause) || cause.name;
+}

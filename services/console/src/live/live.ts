@@ -1,4 +1,4 @@
-import { getErrorMessage } from '@tollgate/kit/errors';
+import { getRequestFailure } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
 import { resolveReplicas } from '../services/replicas.ts';
 import { type Difference, type Point, subtract, toPoint } from './rates.ts';
@@ -129,7 +129,7 @@ export class Live {
         ? undefined
         : { kind, difference: subtract(totals, before, seconds) };
     } catch (error) {
-      const reason = describeFailure(error);
+      const reason = getRequestFailure(error);
       state.failure = { sinceMs: state.failure?.sinceMs ?? now, reason };
       state.signals = [];
       return undefined;
@@ -149,10 +149,4 @@ function isProblem(state: State, { text, value, isCounter }: Signal, now: number
   const before = state.counters.get(text);
   if (before !== undefined && value > before) state.grownMs.set(text, now);
   return now - (state.grownMs.get(text) ?? Number.NEGATIVE_INFINITY) < recentMs;
-}
-
-/** `fetch failed` says nothing: the reason is in the cause. */
-function describeFailure(error: unknown): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return 'no response in time';
-  return getErrorMessage(error instanceof Error && error.cause instanceof Error ? error.cause : error);
 }

@@ -1,3 +1,4 @@
+import { getRequestFailure } from '@tollgate/kit/errors';
 import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
@@ -72,10 +73,9 @@ async function readTraffic(visit: Visit, range: Range): Promise<Html> {
     return viewTrafficChart(await readPoints(visit, range));
   } catch (error) {
     const { prometheusUrl } = visit.context.settings;
-    const reason = error instanceof Error ? error.message : String(error);
     return problem({
       title: 'Prometheus does not answer',
-      text: `${prometheusUrl}: ${reason}. Choose an hour or less, which the console has itself.`,
+      text: `${prometheusUrl}: ${getRequestFailure(error)}. Choose an hour or less, which the console has itself.`,
       command: `curl -i ${prometheusUrl}/-/ready`,
     });
   }
