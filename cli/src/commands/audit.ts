@@ -12,6 +12,7 @@ import {
   group,
   type ListOptions,
   pagedCommand,
+  toPageQuery,
   toSource,
 } from './command.ts';
 
@@ -58,9 +59,8 @@ function listCommand(environment: Environment): Command {
   const { terminal } = environment;
   const made = pagedCommand('list', 'List entries, newest first.', ['tollgate audit list --action login']);
   return withFilter(made).action(async (options: ListOptions & AuditFilter) => {
-    const { limit, cursor } = options;
     const client = await connectAuth(toSource(environment, options));
-    const entries = await listEntries(client, options, { limit, ...(cursor !== undefined && { cursor }) });
+    const entries = await listEntries(client, options, toPageQuery(options));
     if (options.json) return printJson(terminal, entries);
     printTable(terminal, entries, {
       columns: {

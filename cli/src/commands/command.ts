@@ -59,6 +59,11 @@ export function pagedCommand(name: string, summary: string, examples: readonly s
     .option('--cursor <cursor>', 'Start of the next page, which the previous one prints.');
 }
 
+/** The part of a query that all lists with pages have. */
+export function toPageQuery({ limit, cursor }: ListOptions): { limit: string; cursor?: string } {
+  return { limit, ...(cursor !== undefined && { cursor }) };
+}
+
 /** Says how to list the next page, if there is one. */
 export function printNext(
   terminal: Terminal,

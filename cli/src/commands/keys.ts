@@ -11,6 +11,7 @@ import {
   type ListOptions,
   pagedCommand,
   printNext,
+  toPageQuery,
   toSource,
 } from './command.ts';
 
@@ -37,10 +38,9 @@ function listCommand(environment: Environment): Command {
     .option('--org <id>', 'Only those of an organization.')
     .option('--plan <plan>', 'The plan.')
     .action(async (options: KeyListOptions) => {
-      const { user, org, plan, limit, cursor } = options;
+      const { user, org, plan } = options;
       const query = {
-        limit,
-        ...(cursor !== undefined && { cursor }),
+        ...toPageQuery(options),
         ...(user !== undefined && { user_id: user }),
         ...(org !== undefined && { org_id: org }),
         ...(plan !== undefined && { plan }),

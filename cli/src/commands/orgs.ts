@@ -13,6 +13,7 @@ import {
   type ListOptions,
   pagedCommand,
   printNext,
+  toPageQuery,
   toSource,
 } from './command.ts';
 import { findUser, whichUser } from './users.ts';
@@ -76,11 +77,10 @@ function listCommand(environment: Environment): Command {
     .option('--user <user>', 'Only those of a member: email address, phone number or id.')
     .option('--without-owner', 'Only those whose owners were deleted.')
     .action(async (options: OrgListOptions) => {
-      const { plan, user, withoutOwner, limit, cursor } = options;
+      const { plan, user, withoutOwner } = options;
       const client = await connectAuth(toSource(environment, options));
       const query = {
-        limit,
-        ...(cursor !== undefined && { cursor }),
+        ...toPageQuery(options),
         ...(plan !== undefined && { plan }),
         ...(user !== undefined && { user_id: (await findUser(client, user)).id }),
         ...(withoutOwner && { without_owner: 'true' }),

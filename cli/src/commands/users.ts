@@ -13,6 +13,7 @@ import {
   type ListOptions,
   pagedCommand,
   printNext,
+  toPageQuery,
   toSource,
 } from './command.ts';
 
@@ -83,10 +84,9 @@ function listCommand(environment: Environment): Command {
     .option('--provider <name>', 'The identity provider, such as google or email.')
     .option('--banned', 'Only banned users.')
     .action(async (options: UserListOptions) => {
-      const { search, plan, provider, banned, limit, cursor } = options;
+      const { search, plan, provider, banned } = options;
       const query = {
-        limit,
-        ...(cursor !== undefined && { cursor }),
+        ...toPageQuery(options),
         ...(search !== undefined && { filter: search }),
         ...(plan !== undefined && { plan }),
         ...(provider !== undefined && { provider }),
