@@ -2,7 +2,7 @@ import { type AuthClient, unwrap } from '@tollgate/admin-clients/clients';
 import { isUuid } from '@tollgate/kit/text';
 import type { Command } from 'commander';
 import { connectAuth } from '../connection/connect.ts';
-import { CommandFailure } from '../failure.ts';
+import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson, type Terminal } from '../output/terminal.ts';
 import {
@@ -41,7 +41,7 @@ export async function findUser(client: AuthClient, which: string) {
   const query = which.includes('@') ? { email: which } : { phone: which.replace(/^\+/, '') };
   const { users } = await unwrap(client.GET('/admin/users', { params: { query: { ...query, limit: '2' } } }));
   const [user, another] = users;
-  if (user === undefined) throw new CommandFailure(`there is no user ${which}`, 1);
+  if (user === undefined) throw new CommandFailure(`there is no user ${which}`, exitCodes.failed);
   if (another !== undefined)
     throw new CommandFailure(`several users are ${which}: use the id of one of them`);
   return user;
