@@ -64,6 +64,11 @@ function printOrganizations(terminal: Terminal, organizations: readonly Organiza
   });
 }
 
+function printOrganization(terminal: Terminal, organization: Organization, { json }: CommonOptions): void {
+  if (json) printJson(terminal, organization);
+  else printOrganizations(terminal, [organization]);
+}
+
 interface OrgListOptions extends ListOptions {
   readonly plan?: string;
   readonly user?: string;
@@ -99,8 +104,7 @@ function getCommand(environment: Environment): Command {
     .action(async (which: string, options: CommonOptions) => {
       const client = await connectAuth(toSource(environment, options));
       const organization = await findOrganization(client, which);
-      if (options.json) return printJson(terminal, organization);
-      printOrganizations(terminal, [organization]);
+      printOrganization(terminal, organization, options);
     });
 }
 
@@ -129,8 +133,7 @@ function createCommand(environment: Environment): Command {
         ...(owner !== undefined && { owner_id: (await findUser(client, owner)).id }),
       };
       const created = await unwrap(client.POST('/admin/organizations', { body }));
-      if (options.json) return printJson(terminal, created);
-      printOrganizations(terminal, [created]);
+      printOrganization(terminal, created, options);
     });
 }
 
@@ -164,8 +167,7 @@ function setCommand(environment: Environment): Command {
       const changed = await unwrap(
         client.PUT('/admin/organizations/{organization_id}', { params: { path }, body }),
       );
-      if (options.json) return printJson(terminal, changed);
-      printOrganizations(terminal, [changed]);
+      printOrganization(terminal, changed, options);
     });
 }
 
