@@ -2,6 +2,7 @@ import { type DescriptorExplanation, explain } from '@tollgate/rules/explain';
 import type { Entry } from '@tollgate/rules/match';
 import type { RuleSet, Unit } from '@tollgate/rules/rule-set';
 import { type DecisionContext, decide } from '../decision/decide.ts';
+import { plainDecisionOptions } from '../decision/options.ts';
 import { DecisionStats } from '../decision/stats.ts';
 import { unitToWire } from '../decision/wire/request.ts';
 import { Code, type DescriptorStatus } from '../decision/wire/response.ts';
@@ -55,16 +56,7 @@ export class SimulatedLimiter {
       stats: new DecisionStats(new StatsRegistry()),
       nowSeconds: () => Math.floor(nowMs() / 1000),
       random: () => 0,
-      options: {
-        cacheKeyPrefix: '',
-        cacheKeyEscape: false,
-        nearLimitRatio: 0.8,
-        expirationJitterMaxSeconds: 0,
-        shadowMode: false,
-        quotaMode: false,
-        standardHeaders: false,
-        responseDynamicMetadata: false,
-      },
+      options: plainDecisionOptions,
     };
   }
 

@@ -19,6 +19,18 @@ export interface DecisionOptions {
   readonly calendarMonths?: Windows | undefined;
 }
 
+/** Options that add nothing to keys, expirations or responses, for decisions without a service. */
+export const plainDecisionOptions: DecisionOptions = {
+  cacheKeyPrefix: '',
+  cacheKeyEscape: false,
+  nearLimitRatio: 0.8,
+  expirationJitterMaxSeconds: 0,
+  shadowMode: false,
+  quotaMode: false,
+  standardHeaders: false,
+  responseDynamicMetadata: false,
+};
+
 /** The settings that decisions read, in an object that is small enough to be fast. */
 export function getDecisionOptions(settings: Settings): DecisionOptions {
   return {

@@ -4,7 +4,7 @@ import { formatProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import { type DecisionContext, decide } from '../../src/decision/decide.ts';
 import { LocalCache } from '../../src/decision/local-cache.ts';
-import type { DecisionOptions } from '../../src/decision/options.ts';
+import { type DecisionOptions, plainDecisionOptions } from '../../src/decision/options.ts';
 import { DecisionStats } from '../../src/decision/stats.ts';
 import { createStoreFailures } from '../../src/decision/store-failure.ts';
 import type { Descriptor } from '../../src/decision/wire/request.ts';
@@ -80,17 +80,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
     stats: new DecisionStats(stats),
     nowSeconds: () => clock.nowSeconds,
     random: options.random ?? (() => 0),
-    options: {
-      cacheKeyPrefix: '',
-      cacheKeyEscape: false,
-      nearLimitRatio: 0.8,
-      expirationJitterMaxSeconds: 0,
-      shadowMode: false,
-      quotaMode: false,
-      responseDynamicMetadata: false,
-      standardHeaders: false,
-      ...options,
-    },
+    options: { ...plainDecisionOptions, ...options },
     storeFailures: createStoreFailures(
       { onStoreFailure: 'fail', onStoreFailureReplicas: options.onStoreFailureReplicas ?? 1 },
       { logger: createLogger({ level: 'fatal', format: 'json' }), nowMs },
