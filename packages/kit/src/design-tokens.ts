@@ -1,5 +1,5 @@
-/** Colors of all pages for people: hosted pages, pages for operators, the console. */
-const colors = {
+/** Colors of the hosted pages and of the console, which have the same look. */
+export const colors = {
   light: {
     back: '#f4f4f5',
     card: '#ffffff',

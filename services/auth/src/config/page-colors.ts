@@ -1,27 +1,15 @@
+import { colors } from '@tollgate/kit/design-tokens';
 import type { SettingProblem } from '@tollgate/kit/settings';
 import { contrast } from '../templates/colors.ts';
 
 /** Colors of the pages, apart from those of the operator. */
-export const pageColors = {
-  light: {
-    back: '#f4f4f5',
-    card: '#ffffff',
-    text: '#18181b',
-    dim: '#52525b',
-    line: '#71717a',
-    bad: '#b91c1c',
-  },
-  dark: {
-    back: '#18181b',
-    card: '#27272a',
-    text: '#f4f4f5',
-    dim: '#d4d4d8',
-    line: '#a1a1aa',
-    bad: '#fca5a5',
-  },
-} as const;
+export const pageColors = { light: selectUsed(colors.light), dark: selectUsed(colors.dark) };
 
-export type ColorScheme = keyof typeof pageColors;
+export type ColorScheme = keyof typeof colors;
+
+function selectUsed({ back, card, text, dim, line, bad }: (typeof colors)[ColorScheme]) {
+  return { back, card, text, dim, line, bad };
+}
 
 interface AccentSettings {
   readonly pagesColor: string;
