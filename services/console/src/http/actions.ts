@@ -48,6 +48,22 @@ export interface ActionSet<Subject> {
   readonly actions: readonly Action<Subject>[];
 }
 
+/** The only action of a list: it creates a subject, such as a key. */
+export function creationSet(
+  list: string,
+  permission: Permission,
+  action: Pick<Action<undefined>, 'button' | 'question' | 'fields' | 'run'>,
+): ActionSet<undefined> {
+  return {
+    route: list,
+    permission,
+    read: () => Promise.resolve(undefined),
+    name: () => undefined,
+    path: () => list,
+    actions: [{ path: 'new', isOffered: () => true, ...action }],
+  };
+}
+
 /** The pages that ask before the actions, and the routes that do them. */
 export function actionRoutes<Subject>(set: ActionSet<Subject>): Pick<Area, 'pages' | 'actions'> {
   const { route, permission, actions } = set;

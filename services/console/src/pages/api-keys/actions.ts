@@ -1,7 +1,7 @@
 import { html } from '@tollgate/kit/html';
 import { parseInstant } from '@tollgate/kit/time';
 import { errors } from '../../errors.ts';
-import type { ActionSet } from '../../http/actions.ts';
+import { type ActionSet, creationSet } from '../../http/actions.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
@@ -86,27 +86,16 @@ export const keySet: ActionSet<ApiKey> = {
   ],
 };
 
-/** Actions on the list. */
-export const newKeySet: ActionSet<undefined> = {
-  route: '/api-keys',
-  permission: 'api-keys',
-  read: () => Promise.resolve(undefined),
-  name: () => undefined,
-  path: () => '/api-keys',
-  actions: [
-    {
-      path: 'new',
-      button: 'Create an API key',
-      question: () => 'The key is shown once, on the next page.',
-      fields: () => newKeyFields,
-      isOffered: () => true,
-      run: async ({ visit, form }) => {
-        const body = readNewKey(form);
-        return showSecret(await visit.services.auth((client) => client.POST('/admin/api-keys', { body })));
-      },
-    },
-  ],
-};
+/** The action on the list. */
+export const newKeySet = creationSet('/api-keys', 'api-keys', {
+  button: 'Create an API key',
+  question: () => 'The key is shown once, on the next page.',
+  fields: () => newKeyFields,
+  run: async ({ visit, form }) => {
+    const body = readNewKey(form);
+    return showSecret(await visit.services.auth((client) => client.POST('/admin/api-keys', { body })));
+  },
+});
 
 interface KeyChange {
   readonly plan?: string;

@@ -1,6 +1,6 @@
 import { html } from '@tollgate/kit/html';
 import { errors } from '../../errors.ts';
-import type { ActionSet } from '../../http/actions.ts';
+import { type ActionSet, creationSet } from '../../http/actions.ts';
 import { field } from '../../ui/fields.ts';
 import { clientName, clientPath, isChangeable, type OAuthClient, readClient } from './client.ts';
 import { memberFields, readMembers, readType, typeFields } from './form.ts';
@@ -69,30 +69,19 @@ export const clientSet: ActionSet<OAuthClient> = {
   ],
 };
 
-/** Actions on the list. */
-export const newClientSet: ActionSet<undefined> = {
-  route: '/oauth-clients',
-  permission: 'clients',
-  read: () => Promise.resolve(undefined),
-  name: () => undefined,
-  path: () => '/oauth-clients',
-  actions: [
-    {
-      path: 'new',
-      button: 'Create an OAuth client',
-      question: () =>
-        'An application that signs users in, or a service that calls your APIs. The secret of a confidential client is shown once, on the next page.',
-      fields: () => html`${typeFields()}${memberFields()}`,
-      isOffered: () => true,
-      run: async ({ visit, form }) => {
-        const body = { ...readType(form), ...readMembers(form) };
-        const created = await visit.services.auth((client) => client.POST('/admin/oauth/clients', { body }));
-        if (created.client_secret !== undefined) return showSecret(created);
-        return { notice: 'The client is created.', path: clientPath(created) };
-      },
-    },
-  ],
-};
+/** The action on the list. */
+export const newClientSet = creationSet('/oauth-clients', 'clients', {
+  button: 'Create an OAuth client',
+  question: () =>
+    'An application that signs users in, or a service that calls your APIs. The secret of a confidential client is shown once, on the next page.',
+  fields: () => html`${typeFields()}${memberFields()}`,
+  run: async ({ visit, form }) => {
+    const body = { ...readType(form), ...readMembers(form) };
+    const created = await visit.services.auth((client) => client.POST('/admin/oauth/clients', { body }));
+    if (created.client_secret !== undefined) return showSecret(created);
+    return { notice: 'The client is created.', path: clientPath(created) };
+  },
+});
 
 function hasSecret(client: OAuthClient): boolean {
   const { client_type: type, token_endpoint_auth_method: method } = client;

@@ -1,6 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { errors } from '../../errors.ts';
-import type { ActionSet } from '../../http/actions.ts';
+import { type ActionSet, creationSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
@@ -99,46 +99,35 @@ export const organizationSet: ActionSet<Organization> = {
   ],
 };
 
-/** Actions on the list. */
-export const newOrganizationSet: ActionSet<undefined> = {
-  route: '/organizations',
-  permission: 'organizations',
-  read: () => Promise.resolve(undefined),
-  name: () => undefined,
-  path: () => '/organizations',
-  actions: [
-    {
-      path: 'new',
-      button: 'Create an organization',
-      question: () => 'Its owner manages members, and all members share the plan and the limit.',
-      fields: () =>
-        html`${field({ name: 'name', label: 'Name', isRequired: true })}${field({
-          name: 'slug',
-          label: 'Slug',
-          placeholder: 'payments',
-          hint: 'Unique, for URLs. Empty: one of the name.',
-        })}${field({
-          name: 'owner',
-          label: 'Owner',
-          placeholder: 'ada@example.com',
-          hint: 'Id or email address of a user. Empty: none yet.',
-        })}${planFields('all members together', {})}`,
-      isOffered: () => true,
-      run: async ({ visit, form }) => {
-        const slug = form.get('slug')?.trim() ?? '';
-        const owner = form.get('owner')?.trim() ?? '';
-        const body = {
-          name: form.get('name') ?? '',
-          ...readPlan(form),
-          ...(slug !== '' && { slug }),
-          ...(owner !== '' && { owner_id: await findUserId(visit, owner) }),
-        };
-        const created = await visit.services.auth((client) => client.POST('/admin/organizations', { body }));
-        return { notice: `${created.name} is created.`, path: organizationPath(created) };
-      },
-    },
-  ],
-};
+/** The action on the list. */
+export const newOrganizationSet = creationSet('/organizations', 'organizations', {
+  button: 'Create an organization',
+  question: () => 'Its owner manages members, and all members share the plan and the limit.',
+  fields: () =>
+    html`${field({ name: 'name', label: 'Name', isRequired: true })}${field({
+      name: 'slug',
+      label: 'Slug',
+      placeholder: 'payments',
+      hint: 'Unique, for URLs. Empty: one of the name.',
+    })}${field({
+      name: 'owner',
+      label: 'Owner',
+      placeholder: 'ada@example.com',
+      hint: 'Id or email address of a user. Empty: none yet.',
+    })}${planFields('all members together', {})}`,
+  run: async ({ visit, form }) => {
+    const slug = form.get('slug')?.trim() ?? '';
+    const owner = form.get('owner')?.trim() ?? '';
+    const body = {
+      name: form.get('name') ?? '',
+      ...readPlan(form),
+      ...(slug !== '' && { slug }),
+      ...(owner !== '' && { owner_id: await findUserId(visit, owner) }),
+    };
+    const created = await visit.services.auth((client) => client.POST('/admin/organizations', { body }));
+    return { notice: `${created.name} is created.`, path: organizationPath(created) };
+  },
+});
 
 /** The link of a member fills them in. */
 function memberFields(visit: Visit): Html {
