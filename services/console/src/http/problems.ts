@@ -7,6 +7,7 @@ import type { Session } from '../sign-in/sessions.ts';
 import { type Problem, problem } from '../ui/messages.ts';
 import { time } from '../ui/text.ts';
 import { sendPage } from './responses.ts';
+import type { Visit } from './visit.ts';
 
 interface Failure {
   readonly error: unknown;
@@ -25,6 +26,11 @@ export function sendProblem(
     context.logger.error({ err: error, path: url.pathname }, 'failed to serve a page');
   const content = html`${problem(described)}<p><a href="${url.pathname + url.search}">Load this page again</a></p>`;
   return sendPage(context, reply, { session, url, title: described.title, content, status });
+}
+
+/** A part of a page whose rest works without it: a failure of a service is shown in its place. */
+export function orProblem<Part>(part: Promise<Part>, { nowMs }: Pick<Visit, 'nowMs'>): Promise<Part | Html> {
+  return part.catch((error: unknown) => problemOf(error, nowMs));
 }
 
 /** A problem in a part of a page whose rest works. Throws errors that are not of services. */

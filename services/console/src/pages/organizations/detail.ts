@@ -1,6 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { actionButtons, actionColumn } from '../../http/actions.ts';
-import { problemOf } from '../../http/problems.ts';
+import { orProblem } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { limitText } from '../../ui/limit-fields.ts';
@@ -15,8 +15,8 @@ export async function viewOrganization(visit: Visit): Promise<View> {
   const id = visit.param('id');
   const [organization, members, domains] = await Promise.all([
     readOrganization(visit),
-    membersOf(visit, id).catch((error: unknown) => problemOf(error, visit.nowMs)),
-    domainsOf(visit, id).catch((error: unknown) => problemOf(error, visit.nowMs)),
+    orProblem(membersOf(visit, id), visit),
+    orProblem(domainsOf(visit, id), visit),
   ]);
   return {
     title: organization.name,

@@ -1,5 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { problemOf } from '../../http/problems.ts';
+import { orProblem } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { type FilterField, filters } from '../../ui/form.ts';
@@ -26,10 +26,7 @@ const fields: readonly FilterField[] = [
 export async function viewObjects(visit: Visit): Promise<View> {
   const [list, problems] = await Promise.all([
     visit.services.xds((client) => client.GET('/v1/objects', { params: { query: toQuery(visit) } })),
-    visit.services
-      .xds((client) => client.GET('/v1/status'))
-      .then((status) => serverProblems(status, visit.nowMs))
-      .catch((error: unknown) => problemOf(error, visit.nowMs)),
+    orProblem(problemsOf(visit), visit),
   ]);
   const content = html`${problems}${objectTable(list, visit)}`;
   return policiesPage(
@@ -37,6 +34,11 @@ export async function viewObjects(visit: Visit): Promise<View> {
     'Policies',
     html`${filters(fields, visit.url)}${visit.liveRegion('objects', { everySeconds: 10 }, content)}`,
   );
+}
+
+async function problemsOf(visit: Visit) {
+  const status = await visit.services.xds((client) => client.GET('/v1/status'));
+  return serverProblems(status, visit.nowMs);
 }
 
 function toQuery(visit: Visit) {

@@ -1,6 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { actionButtons, actionColumn } from '../../http/actions.ts';
-import { problemOf } from '../../http/problems.ts';
+import { orProblem } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
@@ -13,15 +13,16 @@ import { displayName, readUser, toUserRow, type User } from './user.ts';
 /** One user. */
 export async function viewUser(visit: Visit): Promise<View> {
   const path = { user_id: visit.param('id') };
-  const [user, sessions, factors] = await Promise.all([
+  const [user, sessions, factors, audit] = await Promise.all([
     readUser(visit),
-    sessionsOf(visit, path).catch((error: unknown) => problemOf(error, visit.nowMs)),
-    factorsOf(visit, path).catch((error: unknown) => problemOf(error, visit.nowMs)),
+    orProblem(sessionsOf(visit, path), visit),
+    orProblem(factorsOf(visit, path), visit),
+    orProblem(auditOf(visit, path), visit),
   ]);
   return {
     title: displayName(user),
     content: html`${actionButtons(userActionSet, user, visit)}${links(user, visit)}<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
-${sessions}${factors}${identities(user, visit)}${await auditOf(user, visit).catch((error: unknown) => problemOf(error, visit.nowMs))}`,
+${sessions}${factors}${identities(user, visit)}${audit}`,
   };
 }
 
@@ -118,7 +119,7 @@ function identities(user: User, visit: Visit): Html {
 }
 
 /** The newest entries of the audit log in which the user acted. */
-async function auditOf({ id }: User, visit: Visit): Promise<Html | undefined> {
+async function auditOf(visit: Visit, { user_id: id }: UserPath): Promise<Html | undefined> {
   if (!visit.can('audit')) return undefined;
   const query = { actor_id: id, limit: '10' };
   const entries = await visit.services.auth((client) => client.GET('/admin/audit', { params: { query } }));
