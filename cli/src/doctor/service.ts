@@ -17,12 +17,8 @@ export async function checkAuth(url: string, options: ServiceCheckOptions): Prom
     403: 'the context has the URL of another service: correct it',
     503: 'check PostgreSQL, SVC_DB_DATABASE_URL and migrations: tollgate-auth check says more',
   });
-  if (ready.some(({ check, ok }) => check === 'ready' && !ok) || !ready.some(isReady)) return ready;
-  return [...ready, await checkVersion(url, options)];
-}
-
-function isReady({ check }: Finding): boolean {
-  return check === 'ready';
+  const isReady = ready.some(({ check, ok }) => check === 'ready' && ok);
+  return isReady ? [...ready, await checkVersion(url, options)] : ready;
 }
 
 async function checkVersion(target: string, { nowMs, version }: ServiceCheckOptions): Promise<Finding> {
