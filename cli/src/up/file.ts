@@ -1,4 +1,5 @@
 import { meantName } from '@tollgate/kit/spelling';
+import { isMapping } from '@tollgate/rules/resource-fields';
 import { parse, type YamlDocument } from '@tollgate/yaml/documents';
 import { checkPolicy, type FieldProblem, type PolicyFields } from './policy.ts';
 import { defaultPorts, type PortName, type Ports, settingOf } from './ports.ts';
@@ -56,10 +57,6 @@ function lineOf(document: YamlDocument, path: string): number {
 }
 
 type Values = Readonly<Record<string, unknown>>;
-
-function isMapping(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function readPlaces(
   values: Values,
