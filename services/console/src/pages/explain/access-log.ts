@@ -10,8 +10,9 @@ interface LoggedRequest {
 
 /** Reads a line of Envoy's access log. Undefined for any other text, or without an authority. */
 export function readAccessLog(line: string): LoggedRequest | undefined {
-  const { method, path = '', authority = '', status } = parseAccessLog(line) ?? {};
-  if (method === undefined || authority === '') return undefined;
+  const logged = parseAccessLog(line);
+  if (logged === undefined || logged.authority === '') return undefined;
+  const { method, path, authority, status } = logged;
   const url = `https://${authority}${path.startsWith('/') ? path : `/${path}`}`;
   return URL.canParse(url) ? { method, url, status: status?.toString() } : undefined;
 }
