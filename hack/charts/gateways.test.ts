@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { compilePolicy } from '@tollgate/policies/compile/compile';
 import { readPolicy } from '@tollgate/policies/read/read-policy';
+import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { load, loadAll } from 'js-yaml';
 import t from 'tap';
-import { parseRouteRules } from '../../services/auth/src/ext-authz/rules-file.ts';
 import { definitionsAreMissing, gatewayDefinitions } from './support/gateway-crds.ts';
 import { clusterArguments, helmIsMissing, parseManifests, renderChart, runHelm } from './support/helm.ts';
 import { type ManifestObject, servicePorts } from './support/manifests.ts';

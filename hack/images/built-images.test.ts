@@ -128,6 +128,8 @@ async function checkFiles(t: Test, name: string, { rootFolder, workingFolder }: 
       `node_modules/@[^/]+/[^/]+-(?:(?:darwin|win32|freebsd|android)-|linux-(?!${process.arch}-gnu))`,
     ),
     /^packages\/(?:embedded-postgres|testkit)\//,
+    // The command `tollgate` runs the decision of the limiter.
+    new RegExp(`^services/(?!(?:${name}|ratelimit)/)`),
     // Only links: the types were stripped.
     /^(?:cli|packages|services|proto)\/.*\.ts$/,
     /(?:^|\/)test\/.*\.test\.ts$/,

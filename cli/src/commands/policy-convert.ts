@@ -1,4 +1,4 @@
-import { convertToPolicy } from '@tollgate/auth/routes-to-policy';
+import { convertToPolicy } from '@tollgate/policies/routes-file/to-policy';
 import type { Command } from 'commander';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson } from '../output/terminal.ts';

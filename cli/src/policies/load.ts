@@ -1,9 +1,10 @@
-import { type RouteRules, routeRuleWarnings } from '@tollgate/auth/route-rules';
-import { parseRouteRules } from '@tollgate/auth/rules-file';
 import { type CompiledPolicy, compilePolicy } from '@tollgate/policies/compile/compile';
 import { toRuleDocument } from '@tollgate/policies/compile/limits';
 import type { PolicyResource } from '@tollgate/policies/definition/spec';
 import { readPolicy } from '@tollgate/policies/read/read-policy';
+import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
+import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
+import { routeRuleWarnings } from '@tollgate/policies/routes-file/warnings';
 import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import { readResource } from '@tollgate/rules/read-resource';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
@@ -136,10 +137,8 @@ function loadRoutes(document: PolicyDocument, report: Report): RouteRules | unde
     );
     return undefined;
   }
-  const warnings = routeRuleWarnings(parsed.rules, { canLimit: true, hasClients: true });
-  // The last of them is about a setting of the server.
-  const ofFile = warnings.filter((message) => !message.includes('has no effect: no route has a limit'));
-  report(ofFile.map((message) => ({ severity: 'warning', file, message })));
+  const warnings = routeRuleWarnings(parsed.rules, { hasClients: true });
+  report(warnings.map((message) => ({ severity: 'warning', file, message })));
   return parsed.rules;
 }
 

@@ -1,6 +1,6 @@
-import type { RouteRule, RouteRules } from '@tollgate/auth/route-rules';
 import type { Access } from '@tollgate/policies/compile/access';
 import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
+import type { RouteRule, RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';

@@ -5,6 +5,7 @@ import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { TlsMetrics } from '@tollgate/kit/metrics';
 import { scheduleByTimer } from '@tollgate/kit/time';
+import { createDefaultRules } from '@tollgate/policies/routes-file/route-rules';
 import { buildExplainServer } from '../admin/explain-server.ts';
 import type { ApiKeyCache } from '../api-keys/key-cache.ts';
 import { settingsSpec } from '../config/settings.ts';
@@ -30,8 +31,7 @@ import {
 import { PolicySource } from '../ext-authz/policy-source.ts';
 import { RateLimiter } from '../ext-authz/rate-limiter.ts';
 import { ResourceMetadata } from '../ext-authz/resource-metadata.ts';
-import { createDefaultRules, toDefaultAccess } from '../ext-authz/route-rules.ts';
-import { logRuleWarnings, RulesFile } from '../ext-authz/rules-file.ts';
+import { logRuleWarnings, RulesFile, toDefaultAccess } from '../ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from '../ext-authz/server.ts';
 import { loadKeys } from '../issuers/discovery.ts';
 import { TokenIntrospection } from '../issuers/introspection.ts';

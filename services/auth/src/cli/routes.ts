@@ -2,20 +2,18 @@ import { alignColumns } from '@tollgate/kit/table';
 import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyRule } from '@tollgate/policies/compile/compile';
 import { matchRequest } from '@tollgate/policies/decide/match-request';
-import { type Settings, settingsSpec } from '../config/settings.ts';
 import {
   createDefaultRules,
   hasLimits,
   type RoutePath,
   type RouteRules,
-  routeRuleWarnings,
-  toDefaultAccess,
-} from '../ext-authz/route-rules.ts';
-import { loadRouteRules } from '../ext-authz/rules-file.ts';
+} from '@tollgate/policies/routes-file/route-rules';
+import { convertToPolicy } from '@tollgate/policies/routes-file/to-policy';
+import { type Settings, settingsSpec } from '../config/settings.ts';
+import { describeRuleWarnings, loadRouteRules, toDefaultAccess } from '../ext-authz/rules-file.ts';
 import type { Command, CommandFlags } from './arguments.ts';
 import { withDefaultsOfMode } from './development.ts';
 import { loadSettings } from './load-settings.ts';
-import { convertToPolicy } from './routes-to-policy.ts';
 
 interface RouteRequest {
   /** The method in upper case. */
@@ -62,7 +60,7 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
   }
   if (file === '')
     process.stderr.write(`${settingsSpec.extAuthzRoutesFile.env} is not set: these are the default rules\n`);
-  for (const warning of routeRuleWarnings(loaded.rules, { canLimit: canLimit && address !== undefined }))
+  for (const warning of describeRuleWarnings(loaded.rules, { canLimit: canLimit && address !== undefined }))
     process.stderr.write(`warning: ${warning}\n`);
   if (flags['to-policy'] === true) {
     writePolicy(loaded.rules, flags);

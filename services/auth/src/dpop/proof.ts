@@ -1,5 +1,6 @@
 import { createHash, type KeyObject } from 'node:crypto';
-import { type Algorithm, algorithmNames, fitsAlgorithm, verifySignature } from '../issuers/algorithms.ts';
+import { type Algorithm, algorithmNames } from '@tollgate/policies/routes-file/algorithms';
+import { fitsAlgorithm, verifySignature } from '../issuers/algorithms.ts';
 import { readKey } from '../issuers/key-set.ts';
 import { type Claims, type DecodedJwt, decodeJwt } from '../issuers/verify.ts';
 import { normalizeUrl } from './url.ts';

@@ -1,11 +1,12 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type CallerIdentity, ownIssuer } from '@tollgate/policies/decide/caller';
 import { type LimitOverride, parseLimitOverride } from '@tollgate/policies/decide/limit-override';
+import type { ClaimMapping } from '@tollgate/policies/routes-file/claim-mapping';
 import type { Settings } from '../config/settings.ts';
 import { machineGrants, versionClaim } from '../keys/client-tokens.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
-import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
-import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
+import { claimAudiences, claimText, maxScopeChars } from './claim-text.ts';
+import { readAdded, readAttribute } from './claim-values.ts';
 import type { ClientState } from './client-state.ts';
 
 /** A verified token that a client got for itself. */

@@ -10,6 +10,7 @@ import {
   matchRequest,
   type RequestMatch,
 } from '@tollgate/policies/decide/match-request';
+import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
 import { isNavigation } from './browser-request.ts';
@@ -30,7 +31,6 @@ import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
 import { needsProof, ProofChecker, type ReadProof, usesDpop } from './proof.ts';
 import { joinResults, type LimitedCheck, type RateLimiter, type RateLimitResult } from './rate-limiter.ts';
 import { challengeWithResource } from './resource-metadata.ts';
-import type { RouteRules } from './route-rules.ts';
 
 /** The parts of a request that a decision depends on. The path is not decoded or normalized. */
 export interface AuthzRequest extends RoutedRequest {

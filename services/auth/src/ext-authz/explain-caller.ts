@@ -1,11 +1,11 @@
 import { isUuid } from '@tollgate/kit/text';
+import type { ClaimMapping } from '@tollgate/policies/routes-file/claim-mapping';
 import type { ApiKeyStateStore } from '../api-keys/state-store.ts';
 import { apiKeySettings } from '../config/api-keys.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { versionClaim } from '../keys/client-tokens.ts';
 import { type JwtClaims, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
-import type { ClaimMapping } from './claim-mapping.ts';
 import type { ClientStateStore } from './client-state.ts';
 import type { AuthorizerContext } from './decision.ts';
 import { invalidToken, noToken } from './denials.ts';

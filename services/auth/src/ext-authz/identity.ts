@@ -4,6 +4,7 @@ import type { Tracing } from '@tollgate/kit/telemetry';
 import { isUuid } from '@tollgate/kit/text';
 import { type CallerIdentity, ownIssuer } from '@tollgate/policies/decide/caller';
 import { type LimitOverride, parseLimitOverride } from '@tollgate/policies/decide/limit-override';
+import type { ClaimMapping } from '@tollgate/policies/routes-file/claim-mapping';
 import { readAccessCookie } from '../browser-sessions/cookies.ts';
 import type { BrowserSessionCache, BrowserSessionState } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
@@ -16,15 +17,8 @@ import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.t
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { readAssurance } from '../sessions/assurance.ts';
 import { mayBeCrossSite } from './browser-request.ts';
-import {
-  type ClaimMapping,
-  parsePlan,
-  readAdded,
-  readAttribute,
-  readPlan,
-  type StoredValues,
-} from './claim-mapping.ts';
-import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
+import { claimAudiences, claimText, maxScopeChars } from './claim-text.ts';
+import { parsePlan, readAdded, readAttribute, readPlan, type StoredValues } from './claim-values.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
 import { findSessionEnd, parseBearer, signInFirst, toSessionToken } from './credentials.ts';

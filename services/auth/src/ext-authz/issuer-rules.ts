@@ -1,23 +1,12 @@
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
+import type { IssuerRule } from '@tollgate/policies/routes-file/issuer';
 import type { Settings } from '../config/settings.ts';
-import type { IssuerDefinition } from '../issuers/definition.ts';
 import type { Accepted, TrustedIssuer } from '../issuers/issuers.ts';
 import type { Claims } from '../issuers/verify.ts';
 import { keyOfToken } from '../keys/bound-tokens.ts';
-import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
-import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
+import { claimAudiences, claimText, maxScopeChars } from './claim-text.ts';
+import { readAdded, readAttribute } from './claim-values.ts';
 import { KnownCaller } from './identity-headers.ts';
-import type { Predicate } from './predicate.ts';
-
-/** An issuer of the routes file, and what its claims mean. */
-export interface IssuerRule {
-  readonly definition: IssuerDefinition;
-  readonly mapping: ClaimMapping;
-  /** Conditions of the kinds of callers, in order. Undefined: it is not tested. */
-  readonly kinds: { readonly client?: Predicate; readonly user?: Predicate };
-  /** Whether ids of users start with the name of the issuer. */
-  readonly isPrefixed: boolean;
-}
 
 /** Issuers with the mapping of their claims. */
 export function trustIssuers(

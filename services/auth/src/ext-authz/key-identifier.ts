@@ -1,10 +1,10 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { LimitOverride } from '@tollgate/policies/decide/limit-override';
+import type { ClaimMapping } from '@tollgate/policies/routes-file/claim-mapping';
 import type { ApiKeyCache, ApiKeyState } from '../api-keys/key-cache.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Usage, usePrecisionMs } from '../db/usage.ts';
 import { WrongKeys } from '../limits/wrong-keys.ts';
-import type { ClaimMapping } from './claim-mapping.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
 import { noHeaders, type WantedHeaders } from './codec.ts';
 import type { AuthzRequest } from './decision.ts';

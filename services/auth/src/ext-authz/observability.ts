@@ -3,12 +3,12 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { matchRequest } from '@tollgate/policies/decide/match-request';
+import type { RouteRule, RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CredentialCacheStats } from '../db/credential-cache.ts';
 import type { Authorizer, AuthzDecision, AuthzRequest } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
 import type { RateLimitResult } from './rate-limiter.ts';
-import type { RouteRule, RouteRules } from './route-rules.ts';
 
 interface ObserveOptions {
   /** Gets a line per check at level debug. */

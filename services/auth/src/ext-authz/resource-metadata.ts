@@ -2,10 +2,10 @@ import type { Access } from '@tollgate/policies/compile/access';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { isMetadataPath, type ProtectedResource } from '@tollgate/policies/compile/resource';
 import { type MatchedPolicy, matchRequest } from '@tollgate/policies/decide/match-request';
+import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { proofAlgorithms } from '../dpop/proof.ts';
 import type { AuthzRequest } from './decision.ts';
 import type { AuthzDenied } from './denials.ts';
-import type { RouteRules } from './route-rules.ts';
 
 /** A response to the client that is no denial. */
 export interface ResourceAnswer {

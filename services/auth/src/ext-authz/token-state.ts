@@ -1,7 +1,7 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
 import { isBanned } from '../users/user.ts';
-import type { StoredValues } from './claim-mapping.ts';
+import type { StoredValues } from './claim-values.ts';
 import type { Token } from './identity.ts';
 import type { IdentityState } from './identity-cache.ts';
 

@@ -1,9 +1,9 @@
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
+import { type ClaimMapping, emptyMapping } from '@tollgate/policies/routes-file/claim-mapping';
 import { digestKey } from '../api-keys/key-format.ts';
 import type { ApiKeyStateStore } from '../api-keys/state-store.ts';
 import type { ApiKeyStore } from '../api-keys/store.ts';
 import type { BaseContext } from '../context.ts';
-import { type ClaimMapping, emptyMapping } from './claim-mapping.ts';
 import type { Metadata } from './codec.ts';
 import { identityMetadata } from './grpc.ts';
 import { parseUserLimit } from './identity.ts';

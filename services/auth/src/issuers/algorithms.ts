@@ -1,4 +1,5 @@
 import { constants, type KeyObject, type SignKeyObjectInput, verify } from 'node:crypto';
+import type { Algorithm } from '@tollgate/policies/routes-file/algorithms';
 
 interface AlgorithmDefinition {
   readonly kty: 'RSA' | 'EC' | 'OKP';
@@ -11,13 +12,7 @@ const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RS
 /** The ECDSA signature format of JWS. */
 const ecdsa = { dsaEncoding: 'ieee-p1363' } as const;
 
-/**
- * Signature algorithms of other issuers. Asymmetric only: with HMAC, each service that verifies
- * tokens could issue them, and a public key could be taken for a secret.
- *
- * @see RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2.2
- */
-const algorithms = {
+const algorithms: Readonly<Record<Algorithm, AlgorithmDefinition>> = {
   RS256: { kty: 'RSA', hash: 'sha256' },
   RS384: { kty: 'RSA', hash: 'sha384' },
   RS512: { kty: 'RSA', hash: 'sha512' },
@@ -29,17 +24,11 @@ const algorithms = {
   ES512: { kty: 'EC', crv: 'P-521', hash: 'sha512', options: ecdsa },
   EdDSA: { kty: 'OKP', crv: 'Ed25519', hash: undefined },
   Ed25519: { kty: 'OKP', crv: 'Ed25519', hash: undefined },
-} as const satisfies Record<string, AlgorithmDefinition>;
-
-/** Value of `alg` in a JOSE header. */
-export type Algorithm = keyof typeof algorithms;
-
-// Object.keys returns names as text.
-export const algorithmNames = Object.keys(algorithms) as Algorithm[];
+};
 
 /** Whether a key of this type and curve can have the algorithm. */
 export function fitsAlgorithm(algorithm: Algorithm, kty: string, crv: string | undefined): boolean {
-  const definition: AlgorithmDefinition = algorithms[algorithm];
+  const definition = algorithms[algorithm];
   return definition.kty === kty && (definition.crv === undefined || definition.crv === crv);
 }
 
@@ -49,6 +38,6 @@ export function verifySignature(
   key: KeyObject,
   signed: { readonly input: string; readonly signature: Buffer },
 ): boolean {
-  const { hash, options }: AlgorithmDefinition = algorithms[algorithm];
+  const { hash, options } = algorithms[algorithm];
   return verify(hash, Buffer.from(signed.input), { key, ...options }, signed.signature);
 }

@@ -2,8 +2,8 @@ import { RecentlyUsed } from '@tollgate/kit/collections';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
 import { inTime } from '@tollgate/kit/time';
+import type { IntrospectionDefinition, IssuerDefinition } from '@tollgate/policies/routes-file/issuer';
 import { postForText } from '../outbound/fetch.ts';
-import type { IntrospectionDefinition, IssuerDefinition } from './definition.ts';
 import { type Claims, checkClaims, isIssuer, maxTokenChars, tenantProblem } from './verify.ts';
 
 export type Introspected =

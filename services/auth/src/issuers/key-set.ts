@@ -1,5 +1,6 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
-import { algorithmNames, fitsAlgorithm } from './algorithms.ts';
+import { algorithmNames } from '@tollgate/policies/routes-file/algorithms';
+import { fitsAlgorithm } from './algorithms.ts';
 
 /** A public key of an issuer. */
 export interface VerificationKey {

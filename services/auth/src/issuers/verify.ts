@@ -1,6 +1,8 @@
+import type { Algorithm } from '@tollgate/policies/routes-file/algorithms';
+import type { IssuerDefinition, TokenType } from '@tollgate/policies/routes-file/issuer';
 import { findBindingProblem } from '../keys/bound-tokens.ts';
-import { type Algorithm, fitsAlgorithm, verifySignature } from './algorithms.ts';
-import { type IssuerDefinition, type TokenType, tenantPlaceholder } from './definition.ts';
+import { fitsAlgorithm, verifySignature } from './algorithms.ts';
+import { tenantPlaceholder } from './definition.ts';
 import type { VerificationKey } from './key-set.ts';
 
 /** Claims of a token, not validated. */

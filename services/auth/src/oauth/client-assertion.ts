@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { RecentlyUsed } from '@tollgate/kit/collections';
+import { algorithmNames } from '@tollgate/policies/routes-file/algorithms';
+import type { IssuerDefinition } from '@tollgate/policies/routes-file/issuer';
 import type { Settings } from '../config/settings.ts';
-import { algorithmNames } from '../issuers/algorithms.ts';
-import type { IssuerDefinition } from '../issuers/definition.ts';
 import { parseKeySet, type VerificationKey } from '../issuers/key-set.ts';
 import { type DecodedJwt, decodeJwt, verifyToken } from '../issuers/verify.ts';
 import { credentialVersion } from '../keys/client-tokens.ts';

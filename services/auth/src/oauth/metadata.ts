@@ -1,8 +1,8 @@
+import { algorithmNames } from '@tollgate/policies/routes-file/algorithms';
 import type { Settings } from '../config/settings.ts';
 import { proofAlgorithms } from '../dpop/proof.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { builtInTexts } from '../i18n/texts/texts.ts';
-import { algorithmNames } from '../issuers/algorithms.ts';
 import { jwtBearerGrantType } from '../keys/client-tokens.ts';
 import { issuerUrl } from '../keys/jwt.ts';
 import { jwksMaxAgeSeconds } from '../keys/key-source.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { emptyMapping } from '@tollgate/policies/routes-file/claim-mapping';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startRateLimitService } from '@tollgate/testkit/services';
 import { withFreePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
-import { emptyMapping } from '../../src/ext-authz/claim-mapping.ts';
 import { type ExplainCallerContext, identifyExplained } from '../../src/ext-authz/explain-caller.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';

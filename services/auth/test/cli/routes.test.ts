@@ -1,11 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { parseArguments } from '../../src/cli/arguments.ts';
 import { formatMatches, formatRules } from '../../src/cli/routes.ts';
 import { commands } from '../../src/cli/run-command.ts';
-import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
 import { runCommand } from '../helpers/run-command.ts';
@@ -137,4 +137,23 @@ t.test('ignore_case is printed, and a public default with denied routes is a war
   t.equal(code, 0);
   t.match(out, /line 2: \/Internal\/\*\* \(any case\) +denied for everyone/);
   t.match(err, /^warning: default is public, so access: deny \(line 2\)/);
+});
+
+t.test('the command of the page prints its policy', async (t) => {
+  const page = readFileSync(
+    join(import.meta.dirname, '../../../../docs/coming-from-a-routes-file.md'),
+    'utf8',
+  );
+  const [source = '', policy = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+    ([, text = '']) => text,
+  );
+  const [, command = ''] = /^```sh\ntollgate-auth (.*)$/m.exec(page) ?? [];
+  const file = fileWith(t, source);
+  const words = [...command.replace('routes.yaml', file).matchAll(/'([^']*)'|(\S+)/g)];
+  const args = words.map(([, quoted, plain = '']) => quoted ?? plain);
+  t.match(args.slice(0, 2), ['routes', '--file']);
+  const { exitCode, output, errors } = await runCommand(args, { env: {} });
+  t.same({ exitCode, errors, output }, { exitCode: 0, errors: '', output: policy });
+  const misplaced = await runCommand(['routes', '--file', file, '--hosts', 'a.test'], { env: {} });
+  t.match(misplaced, { exitCode: 2, errors: '--hosts is for --to-policy: add it\n' });
 });

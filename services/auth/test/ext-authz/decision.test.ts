@@ -2,6 +2,8 @@ import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
 import { createInvalidPolicy } from '@tollgate/policies/compile/compile';
 import { type NamedPolicy, PolicyTable } from '@tollgate/policies/compile/policy-table';
+import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
+import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import {
@@ -12,8 +14,6 @@ import {
 } from '../../src/ext-authz/decision.ts';
 import type { IdentityCache, IdentityState } from '../../src/ext-authz/identity-cache.ts';
 import type { LimitedCheck, RateLimiter, RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
-import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
-import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signJwt, TokenCache } from '../../src/keys/jwt.ts';
 import { parseSigningKeys, type SigningKeys } from '../../src/keys/signing-keys.ts';
 import { callerIdentity } from '../helpers/caller.ts';

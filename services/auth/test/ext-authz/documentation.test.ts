@@ -4,8 +4,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { freePort } from '@tollgate/testkit/tcp';
 import { load } from 'js-yaml';
 import t from 'tap';
-import { routeRuleWarnings } from '../../src/ext-authz/route-rules.ts';
-import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
+import { describeRuleWarnings, loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 
@@ -64,5 +63,5 @@ t.test('the route rules of the page are valid', async (t) => {
   writeFileSync(file, limits);
   const loaded = await loadRouteRules(file, { canLimit: true });
   t.match(loaded, { ok: true, rules: { routes: { length: 3 }, policy: { limitDomain: 'shop' } } });
-  t.same(loaded.ok && routeRuleWarnings(loaded.rules, { canLimit: true }), []);
+  t.same(loaded.ok && describeRuleWarnings(loaded.rules, { canLimit: true }), []);
 });

@@ -1,7 +1,7 @@
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
+import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
 import t from 'tap';
 import { trustIssuers } from '../../src/ext-authz/issuer-rules.ts';
-import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
 

@@ -1,11 +1,11 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { startTracing } from '@tollgate/kit/telemetry';
+import { defaultRules } from '@tollgate/policies/routes-file/route-rules';
 import { Registry } from 'prom-client';
 import t from 'tap';
 import type { AuthzDecision } from '../../src/ext-authz/decision.ts';
 import { forbidden, noToken, unavailable } from '../../src/ext-authz/denials.ts';
 import { observeChecks } from '../../src/ext-authz/observability.ts';
-import { defaultRules } from '../../src/ext-authz/route-rules.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz } from '../helpers/authz-client.ts';
 import { callerIdentity } from '../helpers/caller.ts';

@@ -1,5 +1,6 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import type { LimitedRequest } from '@tollgate/policies/decide/descriptors';
+import { limitAttributes, toLimit } from '@tollgate/policies/routes-file/route-rules';
 import {
   RateLimitResponse_Code as Code,
   RateLimitRequestSchema,
@@ -10,7 +11,6 @@ import { ClientAddresses } from '../../src/ext-authz/client-address.ts';
 import { addHeader } from '../../src/ext-authz/codec.ts';
 import { readRateLimitResponse, writeRateLimitRequest } from '../../src/ext-authz/rate-limit.ts';
 import { joinResults, type RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
-import { limitAttributes, toLimit } from '../../src/ext-authz/route-rules.ts';
 import { callerIdentity } from '../helpers/caller.ts';
 
 const identity = callerIdentity({ userId: 'u', sessionId: 's', role: 'staff', plan: 'pro', aal: 'aal2' });

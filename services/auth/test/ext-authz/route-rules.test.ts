@@ -2,18 +2,21 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { createLogger } from '@tollgate/kit/logger';
 import { matchRequest } from '@tollgate/policies/decide/match-request';
-import { awaitUntil } from '@tollgate/testkit/await-until';
-import { temporaryFolder } from '@tollgate/testkit/folders';
-import t, { type Test } from 'tap';
 import {
   createDefaultRules,
   defaultRules,
   limitAttributes,
   type RouteRules,
-  routeRuleWarnings,
+} from '@tollgate/policies/routes-file/route-rules';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { temporaryFolder } from '@tollgate/testkit/folders';
+import t, { type Test } from 'tap';
+import {
+  describeRuleWarnings,
+  loadRouteRules,
+  RulesFile,
   toDefaultAccess,
-} from '../../src/ext-authz/route-rules.ts';
-import { loadRouteRules, RulesFile } from '../../src/ext-authz/rules-file.ts';
+} from '../../src/ext-authz/rules-file.ts';
 
 const good = `routes:
   - path: /healthz            # exact
@@ -308,7 +311,7 @@ limit: []
 
 t.test('a limit that callers without a user escape is a warning', async (t) => {
   const warnings = async (text: string) =>
-    routeRuleWarnings(await rulesOf(t, text, true), { canLimit: true });
+    describeRuleWarnings(await rulesOf(t, text, true), { canLimit: true });
   t.match(await warnings('{routes: [{path: /a, access: public}], limit: [[user_id], [plan]]}'), [
     /not limited \(line 1\).*\[remote_address\]/,
   ]);
@@ -330,7 +333,7 @@ t.test('a limit that callers without a user escape is a warning', async (t) => {
 t.test('a limit that clients of other issuers escape is a warning', async (t) => {
   const warnings = async (limit: string, issuer = 'kubernetes: true') => {
     const text = `{limit: ${limit}, issuers: [{ name: idp, ${issuer} }]}`;
-    return routeRuleWarnings(await rulesOf(t, text, true), { canLimit: true });
+    return describeRuleWarnings(await rulesOf(t, text, true), { canLimit: true });
   };
   const clients = `issuer: "https://idp.example", audiences: [a], kinds: { client: "azp != ''" }`;
   for (const issuer of ['kubernetes: true', clients])
@@ -338,7 +341,7 @@ t.test('a limit that clients of other issuers escape is a warning', async (t) =>
       /clients of the issuers idp are not limited \(default\)/,
     ]);
   const own = await rulesOf(t, 'limit: [[plan, user_id]]', true);
-  t.match(routeRuleWarnings(own, { canLimit: true, hasClients: true }), [
+  t.match(describeRuleWarnings(own, { canLimit: true, hasClients: true }), [
     /clients of the issuers tollgate are not limited \(default\)/,
   ]);
   t.same(await warnings('[[user_id], [issuer, client_id]]'), []);

@@ -1,9 +1,9 @@
 import { createLogger } from '@tollgate/kit/logger';
+import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import { Registry } from 'prom-client';
 import type { KnownCaller } from '../../src/ext-authz/identity-headers.ts';
 import { trustIssuers } from '../../src/ext-authz/issuer-rules.ts';
-import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { loadKeys } from '../../src/issuers/discovery.ts';
 import { TokenIntrospection } from '../../src/issuers/introspection.ts';
 import { Issuers, type TokenVerification } from '../../src/issuers/issuers.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
+import { issuerKeys } from '@tollgate/policies/routes-file/read-issuers';
 import t from 'tap';
-import { issuerKeys } from '../../src/ext-authz/read-issuers.ts';
-import { routeRuleWarnings } from '../../src/ext-authz/route-rules.ts';
-import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
+import { describeRuleWarnings } from '../../src/ext-authz/rules-file.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/other-issuers.md'), 'utf8');
 
@@ -16,7 +16,7 @@ t.test('the route rules of the page are valid, without warnings', (t) => {
   for (const [, text = ''] of blocks) {
     const parsed = parseRouteRules(text);
     t.match(parsed, { ok: true }, JSON.stringify(!parsed.ok && parsed.problems));
-    if (parsed.ok) t.same(routeRuleWarnings(parsed.rules, { canLimit: false }), []);
+    if (parsed.ok) t.same(describeRuleWarnings(parsed.rules, { canLimit: false }), []);
   }
   t.end();
 });

@@ -1,8 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
+import type { IssuerDefinition } from '@tollgate/policies/routes-file/issuer';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t, { type Test } from 'tap';
-import type { IssuerDefinition } from '../../src/issuers/definition.ts';
 import type { LoadedKeys } from '../../src/issuers/discovery.ts';
 import { IssuerKeys } from '../../src/issuers/issuer-keys.ts';
 import { Issuers } from '../../src/issuers/issuers.ts';

@@ -1,11 +1,11 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto';
+import { algorithmNames } from '@tollgate/policies/routes-file/algorithms';
+import type { IssuerDefinition } from '@tollgate/policies/routes-file/issuer';
+import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
 import * as cases from '../../../../client-sdk/test/id-token/claim-cases.ts';
 import { trustIssuers } from '../../src/ext-authz/issuer-rules.ts';
-import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
-import { algorithmNames } from '../../src/issuers/algorithms.ts';
-import type { IssuerDefinition } from '../../src/issuers/definition.ts';
 import { parseKeySet } from '../../src/issuers/key-set.ts';
 import { decodeJwt, verifyToken } from '../../src/issuers/verify.ts';
 

@@ -1,8 +1,7 @@
-import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
 import type { YamlNode } from '@tollgate/yaml/tree';
-import type { FieldReader } from './field-reader.ts';
+import type { LimitDescriptor } from '../compile/limits.ts';
+import type { FieldReader, Report } from './field-reader.ts';
 import { limitAttributes, toLimit } from './route-rules.ts';
-import type { Report } from './rules-file.ts';
 
 /** Envoy's filter sends as many per request at most, and each costs a counter. */
 const maxDescriptors = 10;

@@ -1,14 +1,17 @@
 import { parseDuration } from '@tollgate/kit/time';
-import { ownIssuer } from '@tollgate/policies/decide/caller';
 import type { YamlNode } from '@tollgate/yaml/tree';
-import { type Algorithm, algorithmNames } from '../issuers/algorithms.ts';
-import { type IntrospectionDefinition, type IssuerDefinition, tokenTypes } from '../issuers/definition.ts';
+import { ownIssuer } from '../decide/caller.ts';
+import { type Algorithm, algorithmNames } from './algorithms.ts';
 import { emptyMapping } from './claim-mapping.ts';
-import type { FieldReader } from './field-reader.ts';
-import type { IssuerRule } from './issuer-rules.ts';
+import type { FieldReader, Report } from './field-reader.ts';
+import {
+  type IntrospectionDefinition,
+  type IssuerDefinition,
+  type IssuerRule,
+  tokenTypes,
+} from './issuer.ts';
 import { type Predicate, parsePredicate } from './predicate.ts';
 import { readClaims } from './read-claims.ts';
-import type { Report } from './rules-file.ts';
 
 interface ReadOptions {
   readonly reader: FieldReader;

@@ -1,12 +1,12 @@
-import { type Access, authenticated } from '@tollgate/policies/compile/access';
-import { compilePolicy } from '@tollgate/policies/compile/compile';
-import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
-import { limitAttributes } from '@tollgate/policies/definition/fields';
-import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
-import type { SegmentsPattern } from '@tollgate/policies/match/path-pattern';
-import { readPolicy } from '@tollgate/policies/read/read-policy';
 import { formatProblem } from '@tollgate/rules/problem';
-import { hasLimits, type RouteRule, type RouteRules } from '../ext-authz/route-rules.ts';
+import { type Access, authenticated } from '../compile/access.ts';
+import { compilePolicy } from '../compile/compile.ts';
+import type { LimitDescriptor } from '../compile/limits.ts';
+import { limitAttributes } from '../definition/fields.ts';
+import { policyApiVersion, policyKind } from '../definition/resource-shape.ts';
+import type { SegmentsPattern } from '../match/path-pattern.ts';
+import { readPolicy } from '../read/read-policy.ts';
+import { hasLimits, type RouteRule, type RouteRules } from './route-rules.ts';
 
 export interface PolicyTarget {
   readonly namespace: string;

@@ -1,24 +1,9 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type CallerIdentity, type MappedAttribute, noClaims } from '@tollgate/policies/decide/caller';
-import { type ClaimPath, claimText, maxClaimChars, maxScopeChars, valueAt } from './claim-path.ts';
+import type { ClaimMapping, ClaimSource } from '@tollgate/policies/routes-file/claim-mapping';
+import { valueAt } from '@tollgate/policies/routes-file/claim-path';
+import { claimText, maxClaimChars, maxScopeChars } from './claim-text.ts';
 import type { IdentityState } from './identity-cache.ts';
-
-/** Where an attribute comes from. */
-export interface ClaimSource {
-  readonly path: ClaimPath;
-  /** Whether claims win over stored values. */
-  readonly fromToken: boolean;
-}
-
-/** The `claims` of the routes file, or of an issuer. */
-export interface ClaimMapping {
-  /** Attributes of the table. */
-  readonly attributes: ReadonlyMap<MappedAttribute, ClaimSource>;
-  /** Attributes that the file adds. */
-  readonly added: ReadonlyMap<string, ClaimSource>;
-}
-
-export const emptyMapping: ClaimMapping = { attributes: new Map(), added: new Map() };
 
 /** Values of the user in the database. */
 export type StoredValues = Pick<IdentityState, 'role' | 'appMetadata' | 'isAnonymous' | 'organization'>;

@@ -3,6 +3,9 @@ import type { Position, YamlNode } from '@tollgate/yaml/tree';
 /** Plain scalars that some version of YAML reads as another type than text. */
 const otherType = /^(?:|~|null|true|false|y|n|yes|no|on|off|[-+.]*\d.*|[-+]?\.(?:inf|nan))$/i;
 
+/** Takes a problem, with its position in the file. */
+export type Report = (position: Position | undefined, message: string) => void;
+
 interface NamedNode {
   readonly name: string;
   readonly key: YamlNode;

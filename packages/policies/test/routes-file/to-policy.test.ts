@@ -1,17 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { compilePolicy } from '@tollgate/policies/compile/compile';
-import { PolicyTable } from '@tollgate/policies/compile/policy-table';
-import { matchRequest, type RequestMatch } from '@tollgate/policies/decide/match-request';
-import { readPolicy } from '@tollgate/policies/read/read-policy';
-import { makeTextFolder } from '@tollgate/testkit/folders';
 import fc from 'fast-check';
 import { load } from 'js-yaml';
 import t, { type Test } from 'tap';
-import { convertToPolicy } from '../../src/cli/routes-to-policy.ts';
-import { defaultRules, type RouteRules } from '../../src/ext-authz/route-rules.ts';
-import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
-import { runCommand } from '../helpers/run-command.ts';
+import { compilePolicy } from '../../src/compile/compile.ts';
+import { PolicyTable } from '../../src/compile/policy-table.ts';
+import { matchRequest, type RequestMatch } from '../../src/decide/match-request.ts';
+import { readPolicy } from '../../src/read/read-policy.ts';
+import { parseRouteRules } from '../../src/routes-file/parse.ts';
+import { defaultRules, type RouteRules } from '../../src/routes-file/route-rules.ts';
+import { convertToPolicy } from '../../src/routes-file/to-policy.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 
@@ -175,24 +173,6 @@ t.test('files of the documentation decide alike', async (t) => {
     const requests = methods.flatMap((method) => paths.map((path) => ({ ...everyHost, method, path })));
     t.ok(compare(t, rules, requests) > 0);
   }
-});
-
-t.test('the command of the page prints its policy', async (t) => {
-  const page = readFileSync(join(root, 'docs/coming-from-a-routes-file.md'), 'utf8');
-  const [source = '', policy = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
-    ([, text = '']) => text,
-  );
-  const [, command = ''] = /^```sh\ntollgate-auth (.*)$/m.exec(page) ?? [];
-  const folder = makeTextFolder(t);
-  folder.write('routes.yaml', source);
-  const file = join(folder.path, 'routes.yaml');
-  const words = [...command.replace('routes.yaml', file).matchAll(/'([^']*)'|(\S+)/g)];
-  const args = words.map(([, quoted, plain = '']) => quoted ?? plain);
-  t.match(args.slice(0, 2), ['routes', '--file']);
-  const { exitCode, output, errors } = await runCommand(args, { env: {} });
-  t.same({ exitCode, errors, output }, { exitCode: 0, errors: '', output: policy });
-  const misplaced = await runCommand(['routes', '--file', file, '--hosts', 'a.test'], { env: {} });
-  t.match(misplaced, { exitCode: 2, errors: '--hosts is for --to-policy: add it\n' });
 });
 
 t.test('what a policy cannot say is an error', async (t) => {

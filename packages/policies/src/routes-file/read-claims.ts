@@ -1,14 +1,9 @@
-import {
-  callerAttributeNames,
-  type MappedAttribute,
-  mappableAttributes,
-} from '@tollgate/policies/decide/caller';
 import type { YamlNode } from '@tollgate/yaml/tree';
+import { callerAttributeNames, type MappedAttribute, mappableAttributes } from '../decide/caller.ts';
 import type { ClaimMapping, ClaimSource } from './claim-mapping.ts';
 import { parseClaimPath } from './claim-path.ts';
-import type { FieldReader } from './field-reader.ts';
+import type { FieldReader, Report } from './field-reader.ts';
 import { requestAttributes } from './route-rules.ts';
-import type { Report } from './rules-file.ts';
 
 /** Each is a header of every request. */
 const maxAdded = 16;
