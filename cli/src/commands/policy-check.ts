@@ -1,9 +1,9 @@
+import { kindNames } from '@tollgate/policies/files/documents';
+import { type Finding, formatFinding } from '@tollgate/policies/files/finding';
+import { type LoadedPolicies, loadPolicies } from '@tollgate/policies/files/load';
 import type { Command } from 'commander';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson, style, type Terminal } from '../output/terminal.ts';
-import { kindNames } from '../policies/documents.ts';
-import { type Finding, formatFinding } from '../policies/finding.ts';
-import { type LoadedPolicies, loadPolicies } from '../policies/load.ts';
 import { readSources } from '../policies/sources.ts';
 import { readTests } from '../policy-tests/read.ts';
 import { type Environment, type LocalOptions, localCommand } from './command.ts';

@@ -1,9 +1,9 @@
+import { formatFinding } from '@tollgate/policies/files/finding';
+import { loadPolicies } from '@tollgate/policies/files/load';
 import { convertToPolicy } from '@tollgate/policies/routes-file/to-policy';
 import type { Command } from 'commander';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson } from '../output/terminal.ts';
-import { formatFinding } from '../policies/finding.ts';
-import { loadPolicies } from '../policies/load.ts';
 import { readSources } from '../policies/sources.ts';
 import { type Environment, type LocalOptions, localCommand } from './command.ts';
 

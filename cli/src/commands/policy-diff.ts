@@ -1,10 +1,11 @@
 import { escapeControls } from '@tollgate/kit/table';
+import type { Source } from '@tollgate/policies/files/documents';
+import { loadPolicies } from '@tollgate/policies/files/load';
 import type { Command } from 'commander';
 import { connectXds } from '../connection/connect.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson, style, type Terminal } from '../output/terminal.ts';
-import { loadPolicies, requireValid } from '../policies/load.ts';
-import { readSources, type Source } from '../policies/sources.ts';
+import { readSources, requireValid } from '../policies/sources.ts';
 import { type Change, compareStatements } from '../policy-diff/compare.ts';
 import { describeFiles } from '../policy-diff/describe-files.ts';
 import { readLive } from '../policy-diff/live.ts';

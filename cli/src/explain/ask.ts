@@ -1,9 +1,9 @@
 import { unwrap } from '@tollgate/admin-clients/clients';
+import { type LoadedPolicies, loadPolicies } from '@tollgate/policies/files/load';
 import { connectAuth, type Source } from '../connection/connect.ts';
 import { CommandFailure } from '../failure.ts';
-import { type LoadedPolicies, loadPolicies, requireValid } from '../policies/load.ts';
 import { PolicySimulator, SimulationProblem } from '../policies/simulator.ts';
-import { readSources } from '../policies/sources.ts';
+import { readSources, requireValid } from '../policies/sources.ts';
 import { toIdentity } from '../policy-tests/callers.ts';
 import { type CallerOptions, readCaller, toApiCaller } from './caller-options.ts';
 import { describeOutcome, type Explanation, readExplanation } from './explanation.ts';

@@ -1,7 +1,7 @@
 import type { PolicyRule } from '@tollgate/policies/compile/compile';
 import { allLimits } from '@tollgate/policies/compile/limits';
 import type { MatchedPolicy } from '@tollgate/policies/decide/match-request';
-import type { LoadedPolicies, LoadedPolicy } from './load.ts';
+import type { LoadedPolicies, LoadedPolicy } from '@tollgate/policies/files/load';
 
 /** A line of a file. */
 export interface Place {

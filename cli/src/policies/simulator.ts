@@ -3,9 +3,9 @@ import { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { denialStatuses, findFixedReason, findUnmetCondition } from '@tollgate/policies/decide/access';
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import { type MatchedPolicy, matchRequest, type RequestMatch } from '@tollgate/policies/decide/match-request';
+import type { LoadedPolicies } from '@tollgate/policies/files/load';
 import { createDefaultRules } from '@tollgate/policies/routes-file/route-rules';
 import { type LimitOutcome, LimitSimulator } from './limit-simulator.ts';
-import type { LoadedPolicies } from './load.ts';
 import { type Place, PlaceFinder } from './places.ts';
 
 /** A request as the gateway sends it to the auth server. */

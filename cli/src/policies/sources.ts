@@ -2,16 +2,10 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { readTextFile, readTextFiles } from '@tollgate/kit/text-files';
-import { CommandFailure } from '../failure.ts';
-
-/** A file, or standard input. */
-export interface Source {
-  /** As it is shown, relative to the working directory. */
-  readonly path: string;
-  readonly text: string;
-  /** Whether it was named, and not found in a folder, where files of other kinds are ignored. */
-  readonly isNamed: boolean;
-}
+import type { Source } from '@tollgate/policies/files/documents';
+import { formatFinding } from '@tollgate/policies/files/finding';
+import type { LoadedPolicies } from '@tollgate/policies/files/load';
+import { CommandFailure, exitCodes } from '../failure.ts';
 
 /** More than a Kubernetes object, and all limits of a large installation, can have. */
 const maxBytes = 64 * 1024 * 1024;
@@ -50,4 +44,12 @@ async function readPath(path: string): Promise<readonly Source[]> {
   if (problem !== undefined)
     throw new CommandFailure(`${join(path, problem.source)} cannot be read: ${problem.message}`);
   return files.map(({ source, text }) => ({ path: join(path, source), text, isNamed: false }));
+}
+
+/** @throws CommandFailure with everything that keeps the services from accepting the files */
+export function requireValid(loaded: LoadedPolicies): LoadedPolicies {
+  const problems = loaded.findings.filter(({ severity }) => severity === 'problem');
+  if (problems.length > 0)
+    throw new CommandFailure(problems.map(formatFinding).join('\n'), exitCodes.unhealthy);
+  return loaded;
 }

@@ -1,10 +1,10 @@
 import type { Access } from '@tollgate/policies/compile/access';
 import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
+import type { LoadedPolicies } from '@tollgate/policies/files/load';
 import type { RouteRule, RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
-import type { LoadedPolicies } from '../policies/load.ts';
 import { type Describe, describeAccess, describePolicy, sayOf } from './describe-policy.ts';
 import type { Statement } from './statement.ts';
 

@@ -2,8 +2,8 @@ import { parseDuration } from '@tollgate/kit/time';
 import { type Access, compileAccess } from '@tollgate/policies/compile/access';
 import { allLimits } from '@tollgate/policies/compile/limits';
 import type { AccessSpec, LimitSpec, PolicySpec, RuleSpec } from '@tollgate/policies/definition/spec';
+import type { LoadedPolicy } from '@tollgate/policies/files/load';
 import { unitSeconds } from '@tollgate/rules/rule-set';
-import type { LoadedPolicy } from '../policies/load.ts';
 import { compareValues, type Effect, type Statement, type Value } from './statement.ts';
 
 export type Describe = (part: string, name: string, value: Value, presence?: Effect | undefined) => Statement;

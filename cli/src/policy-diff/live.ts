@@ -1,9 +1,9 @@
 import { RequestError, unwrap, type XdsClient } from '@tollgate/admin-clients/clients';
 import { policyKind } from '@tollgate/policies/definition/resource-shape';
+import type { Source } from '@tollgate/policies/files/documents';
+import { readDocuments } from '@tollgate/policies/files/documents';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import { resourceKind } from '@tollgate/rules/resource-shape';
-import { readDocuments } from '../policies/documents.ts';
-import type { Source } from '../policies/sources.ts';
 
 interface Reference {
   readonly kind: typeof policyKind | typeof resourceKind;

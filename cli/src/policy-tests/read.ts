@@ -1,7 +1,7 @@
 import { parseDuration, parseInstant } from '@tollgate/kit/time';
+import type { PolicyDocument } from '@tollgate/policies/files/documents';
+import type { Finding } from '@tollgate/policies/files/finding';
 import { Value } from 'typebox/value';
-import type { PolicyDocument } from '../policies/documents.ts';
-import type { Finding } from '../policies/finding.ts';
 import { checkForm, type Report } from './check-form.ts';
 import { type CallerSpec, type StepSpec, type TestSpec, testFile } from './format.ts';
 

@@ -1,6 +1,6 @@
 import { escapeControls } from '@tollgate/kit/table';
+import { formatFinding } from '@tollgate/policies/files/finding';
 import { style, type Terminal } from '../output/terminal.ts';
-import { formatFinding } from '../policies/finding.ts';
 import { formatLimit, formatOutcome } from '../policies/format-outcome.ts';
 import type { Place } from '../policies/places.ts';
 import type { Outcome } from '../policies/simulator.ts';

@@ -1,7 +1,8 @@
 import { dirname, join } from 'node:path';
-import type { Finding } from '../policies/finding.ts';
-import { loadPolicies } from '../policies/load.ts';
-import { readSources, type Source } from '../policies/sources.ts';
+import type { Source } from '@tollgate/policies/files/documents';
+import type { Finding } from '@tollgate/policies/files/finding';
+import { loadPolicies } from '@tollgate/policies/files/load';
+import { readSources } from '../policies/sources.ts';
 import { readTests } from './read.ts';
 import { runTest, type TestResult } from './run.ts';
 

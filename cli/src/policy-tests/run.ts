@@ -1,5 +1,5 @@
 import { parseDuration, parseInstant } from '@tollgate/kit/time';
-import type { LoadedPolicies } from '../policies/load.ts';
+import type { LoadedPolicies } from '@tollgate/policies/files/load';
 import {
   type Outcome,
   PolicySimulator,

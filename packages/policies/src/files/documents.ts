@@ -1,9 +1,17 @@
-import { policyKind } from '@tollgate/policies/definition/resource-shape';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
+import { policyKind } from '../definition/resource-shape.ts';
 import type { Finding } from './finding.ts';
-import type { Source } from './sources.ts';
+
+/** A file, or another text. */
+export interface Source {
+  /** As it is shown, relative to the working directory. */
+  readonly path: string;
+  readonly text: string;
+  /** Whether it was named, and not found in a folder, where files of other kinds are ignored. */
+  readonly isNamed: boolean;
+}
 
 /** The kind of a document, by its content. */
 export type Kind = keyof typeof kindNames;

@@ -1,18 +1,16 @@
-import { type CompiledPolicy, compilePolicy } from '@tollgate/policies/compile/compile';
-import { toRuleDocument } from '@tollgate/policies/compile/limits';
-import type { PolicyResource } from '@tollgate/policies/definition/spec';
-import { readPolicy } from '@tollgate/policies/read/read-policy';
-import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
-import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
-import { routeRuleWarnings } from '@tollgate/policies/routes-file/warnings';
 import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import { readResource } from '@tollgate/rules/read-resource';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
-import { CommandFailure, exitCodes } from '../failure.ts';
+import { type CompiledPolicy, compilePolicy } from '../compile/compile.ts';
+import { toRuleDocument } from '../compile/limits.ts';
+import type { PolicyResource } from '../definition/spec.ts';
+import { readPolicy } from '../read/read-policy.ts';
+import { parseRouteRules } from '../routes-file/parse.ts';
+import type { RouteRules } from '../routes-file/route-rules.ts';
+import { routeRuleWarnings } from '../routes-file/warnings.ts';
 import { compileLimits, type LabelledRules } from './compile-limits.ts';
-import { type Kind, type PolicyDocument, readDocuments } from './documents.ts';
-import { compareFindings, type Finding, formatFinding, toFinding } from './finding.ts';
-import type { Source } from './sources.ts';
+import { type Kind, type PolicyDocument, readDocuments, type Source } from './documents.ts';
+import { compareFindings, type Finding, toFinding } from './finding.ts';
 
 /** An AccessPolicy that compiles. */
 export interface LoadedPolicy {
@@ -37,14 +35,6 @@ export interface LoadedPolicies {
   readonly tests: readonly PolicyDocument[];
   readonly counts: ReadonlyMap<Kind, number>;
   readonly findings: readonly Finding[];
-}
-
-/** @throws CommandFailure with everything that keeps the services from accepting the files */
-export function requireValid(loaded: LoadedPolicies): LoadedPolicies {
-  const problems = loaded.findings.filter(({ severity }) => severity === 'problem');
-  if (problems.length > 0)
-    throw new CommandFailure(problems.map(formatFinding).join('\n'), exitCodes.unhealthy);
-  return loaded;
 }
 
 /** Compiles all files together, or finds what is wrong with them. */
