@@ -156,8 +156,18 @@ t.test('without the session check a token is valid until it expires', async (t) 
 
 t.test('while the database is unavailable, clients that are not cached are refused', async (t) => {
   const server = await startAuthServer(t, stale);
-  const known = await machineToken(server, await createMachine(server));
+  await awaitListener(server);
   const unknown = await machineToken(server, await createMachine(server));
+  const client = await createMachine(server);
+  const [known, last] = [await machineToken(server, client), await createMachine(server)];
+  // The creation of a client is a change, which evicts it. Notifications arrive in order: one of the
+  // last client means that those of the others have arrived.
+  const lastToken = await machineToken(server, last);
+  const plan = async () => (await checkRequest(server, lastToken)).headers.get('x-auth-plan');
+  t.equal(await plan(), 'free');
+  await query(`update auth.oauth_client_settings set plan = 'pro' where client_id = $1`)(server, last);
+  await awaitUntil(async () => (await plan()) === 'pro', { what: 'the notification' });
+
   t.equal((await checkRequest(server, known)).status, 200);
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
@@ -165,6 +175,10 @@ t.test('while the database is unavailable, clients that are not cached are refus
   // Over HTTP, 403 with the code.
   t.match(await checkRequest(server, unknown), { status: 403, text: /authorization_unavailable/ });
   t.equal((await checkRequest(server, known)).status, 200);
+  await sql`update auth.oauth_client_settings set disabled = true where client_id = ${client.client_id}`;
+  await awaitUntil(async () => (await checkRequest(server, known)).status === 403, {
+    what: 'a client that has changed to be refused',
+  });
   await sql`alter table auth.elsewhere rename to oauth_clients`;
   t.equal((await checkRequest(server, unknown)).status, 200);
 });
@@ -333,9 +347,12 @@ async function startReplicas(
 ): Promise<[AuthServer, AuthServer]> {
   const one = await startAuthServer(test, { ...stale, ...own });
   const other = await startAuthServer(test, { ...stale, ...own, DB_DATABASE_URL: one.databaseUrl });
-  for (const server of [one, other])
-    await awaitUntil(() => server.logs().includes('"opened LISTEN connection"'), { what: 'the listener' });
+  for (const server of [one, other]) await awaitListener(server);
   return [one, other];
+}
+
+function awaitListener(server: AuthServer): Promise<void> {
+  return awaitUntil(() => server.logs().includes('"opened LISTEN connection"'), { what: 'the listener' });
 }
 
 t.test('a session of a client has its id and scopes at the gateway, and ends with the consent', async (t) => {
