@@ -445,6 +445,25 @@ t.test('in Chromium', { skip: chromiumIsMissing }, async (t) => {
     t.equal(await connect('wss://app.example.com/socket'), 'error');
   });
 
+  await t.test('a part that requires a second factor leads to its page, and back', async (t) => {
+    await signUp(server, { email: 'zoe@example.com' });
+    await open(page, `${app}/`, `${apiUrl}/pages/sign-in`);
+    await signInAs(page, 'zoe@example.com', app);
+    await open(page, `${app}/secure?x=1`, `${apiUrl}/pages/factor`);
+    const submit = (name: string) =>
+      page.evaluate(`document.querySelector('[name=${name}]').form.requestSubmit()`);
+    await submit('friendly_name');
+    const key = `document.querySelector('code')?.innerText ?? ''`;
+    await awaitUntil(async () => (await page.evaluate(key).catch(() => '')) !== '', { what: 'the key' });
+    const secret = Secret.fromBase32(String(await page.evaluate(key)).replaceAll(' ', ''));
+    const code = TOTP.generate({ secret, timestamp: server.clock.nowMs() });
+    await page.evaluate(`document.querySelector('[name=code]').value = '${code}'`);
+    await submit('code');
+    await arrive(page, `${app}/secure?x=1`);
+    t.match(await page.evaluate('document.body.innerText'), '"x-auth-aal":"aal2"');
+    await submitForm(page, `${app}/.tollgate/sign-out`, `${apiUrl}/pages/sign-in`);
+  });
+
   for (const name of ['Envoy over HTTP', 'caddy', 'nginx'] as const) {
     const skip = name === 'Envoy over HTTP' ? false : textProxyIsMissing(name);
     await t.test(`behind ${name}: deep link, sign-in, form and sign-out`, { skip }, async (t) => {

@@ -8,6 +8,7 @@ import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import { proofAlgorithms } from '../../src/dpop/proof.ts';
+import { adminToken } from '../helpers/admin.ts';
 import { signUp } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 import { Browser } from '../helpers/browser.ts';
@@ -118,6 +119,9 @@ t.test('a client that knows the URL only gets access for its resource', async (t
   t.match(await published.clientInformation(), { client_id: documentUrl });
   const provider = createOAuthProvider(callback);
   const client = await signIn(provider, 'on this device');
+  const registered = String((await provider.clientInformation())?.client_id);
+  const shown = await server.call('GET', `/admin/oauth/clients/${registered}`, { token: adminToken() });
+  t.match(shown.body, { registration_type: 'dynamic', client_name: 'assistant' }, 'it has registered');
 
   const call = (token: string, path = ''): Promise<Response> =>
     fetch(`${url}${path}`, { method: 'POST', headers: { authorization: `Bearer ${token}` } });

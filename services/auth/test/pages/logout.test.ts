@@ -1,11 +1,15 @@
 // OpenID Connect clients register themselves, sign users in, and sign them out again.
+import { text } from 'node:stream/consumers';
+import { AuthClient } from '@supabase/auth-js';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
 import t, { type Test } from 'tap';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
-import { applicationUri, oauthServer } from '../helpers/oauth-clients.ts';
+import { applicationUri, checkRequest, oauthServer } from '../helpers/oauth-clients.ts';
 import { privateKeys } from '../helpers/signing-keys.ts';
+import { startWebServer } from '../helpers/web-server.ts';
 
 t.setTimeout(120_000);
 const apiUrl = 'http://localhost:9999';
@@ -35,6 +39,7 @@ async function start(t: Test) {
     ...oauthServer,
     PAGES_ENABLED: 'true',
     OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
+    OAUTH_SERVER_PRIVATE_HOSTS: '127.0.0.1',
     RATE_LIMIT_OAUTH_DYNAMIC_CLIENT_REGISTER: '100',
     JWT_KEYS: privateKeys,
   });
@@ -126,17 +131,37 @@ t.test('a client signs its user out, and gets the browser back', async (t) => {
 t.test('signing out ends the sessions of other clients that the browser has signed in to', async (t) => {
   const { server, browser, register } = await start(t);
   const other = new Browser({ [apiUrl]: server.url });
-  const [first, second] = [await register({}), await register({})];
+  const told: string[] = [];
+  const { port } = await startWebServer(t, (request, response) => {
+    void text(request).then((form) => {
+      const token = new URLSearchParams(form).get('logout_token') ?? '';
+      told.push(String(decodeJwt(token).sid));
+      response.writeHead(204).end();
+    });
+  });
+  const uri = `http://127.0.0.1:${port}/logout`;
+  const local = { redirect_uris: [applicationUri, uri], backchannel_logout_uri: uri };
+  const [first, second] = [await register({}), await register(local)];
   const refresh = (token = '') =>
     openid.refreshTokenGrant(second, token).then(
       ({ refresh_token: next = '' }) => next,
       ({ error }: { readonly error?: unknown }) => String(error),
     );
+  const assertEnded = async (
+    tokens: Awaited<ReturnType<typeof signIn>>,
+    refreshToken = tokens.refresh_token,
+  ) => {
+    t.equal(await refresh(refreshToken), 'invalid_grant');
+    t.equal((await checkRequest(server, tokens.access_token)).status, 401);
+    const sid = String(tokens.claims()?.sid);
+    await awaitUntil(() => told.includes(sid), { what: 'the logout token of the session' });
+  };
   await other.submit(`${apiUrl}/pages/sign-in`, ada);
+  const lasting: string[] = [];
   for (const end of ['for a client', 'on the pages']) {
     await browser.submit(`${apiUrl}/pages/sign-in`, ada);
     const here = await signIn(browser, second);
-    const lasting = await signIn(browser, second, 'openid offline_access');
+    const forLater = await signIn(browser, second, 'openid offline_access');
     const elsewhere = await signIn(other, second);
     // A sign-in again replaces the session of the browser, and ends no client's.
     await browser.submit(`${apiUrl}/pages/sign-in?again=true`, ada, { target: 'sign-in' });
@@ -148,11 +173,20 @@ t.test('signing out ends the sessions of other clients that the browser has sign
       await browser.open(asked.headers.get('location') ?? '');
     }
     t.notOk(await isSignedIn(browser), end);
-    t.equal(await refresh(renewed), 'invalid_grant', 'another client is signed out');
-    t.not(await refresh(lasting.refresh_token), 'invalid_grant', 'access for the time after stays');
-    t.not(await refresh(elsewhere.refresh_token), 'invalid_grant', 'sign-ins of another browser stay');
+    await assertEnded(here, renewed);
+    lasting.push(await refresh(forLater.refresh_token), await refresh(elsewhere.refresh_token));
+    t.notOk(lasting.includes('invalid_grant'), 'access for the time after, and sign-ins of others, stay');
     t.ok(await isSignedIn(other));
   }
+  t.equal(told.length, 2, 'of no other session');
+
+  const application = new AuthClient({ url: server.url, persistSession: false, autoRefreshToken: false });
+  const tokens = await signIn(other, second);
+  await application.signInWithPassword({ email: ada.identifier, password: ada.password });
+  t.equal((await application.signOut()).error, null);
+  await assertEnded(tokens);
+  for (const token of lasting) t.equal(await refresh(token), 'invalid_grant', 'it signs out everywhere');
+  await awaitUntil(() => told.length === 3 + lasting.length, { what: 'the logout tokens of all sessions' });
 });
 
 t.test('the user decides about a request without a recent ID token, and then returns', async (t) => {
