@@ -17,6 +17,14 @@ import {
   startBrowser,
   submitForm,
 } from '../helpers/browser-gateways.ts';
+import {
+  authorizeQuery,
+  createApplication,
+  oauthServer,
+  redeem,
+  redirectParameter,
+  requestToken,
+} from '../helpers/oauth-clients.ts';
 import { startPlatform } from '../helpers/policy-platform.ts';
 import { assertPromptRevocation } from '../helpers/replica-delay.ts';
 
@@ -38,7 +46,7 @@ spec:
 t.setTimeout(300_000);
 const apiUrl = 'https://auth.example.com';
 const app = 'https://app.example.com';
-const pages = { API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' };
+const pages = { ...oauthServer, API_EXTERNAL_URL: apiUrl, PAGES_ENABLED: 'true' };
 const { server, xds, limiter } = await startPlatform(t, policy, pages);
 const platform = { EXT_AUTHZ_POLICY_SERVER: xds.address, EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address };
 const user = await signUp(server);
@@ -303,6 +311,13 @@ t.test('an application signs out by a form, and asks with a link', async (t) => 
     const { text } = await server.call('GET', '/admin/audit?query=action:logout', { token: adminToken() });
     return (JSON.parse(text) as readonly unknown[]).length;
   };
+  const client = await createApplication(server);
+  const query = authorizeQuery({ client_id: client.client_id, scope: 'openid' });
+  const asks = await browser.pages.open(`${apiUrl}/oauth/authorize?${query}`);
+  const consent = asks.headers.get('location') ?? '';
+  const approved = await browser.pages.submit(consent, { action: 'approve' }, { target: 'consent' });
+  const code = redirectParameter(approved.headers.get('location'), 'code');
+  const { body: tokens } = await redeem(server, client, code);
   const before = await countSignOuts();
   const signOut = `${app}/.tollgate/sign-out`;
   const asked = await browser.check(signOut, { 'accept-language': 'de' });
@@ -321,6 +336,8 @@ t.test('an application signs out by a form, and asks with a link', async (t) => 
   const page = await browser.pages.open(await browser.begin(`${app}/`));
   t.match(page.headers.get('location'), '/pages/sign-in?return_to=', 'the pages have no session either');
   t.equal(await countSignOuts(), before + 1, 'the audit log has it');
+  const refresh = { grant_type: 'refresh_token', refresh_token: String(tokens.refresh_token), ...client };
+  t.match((await requestToken(server, refresh)).body, { error: 'invalid_grant' }, 'the client, too');
   t.equal((await browser.check(signOut, { origin: app }, 'POST')).outcome, '303 signed_out', 'again');
   t.equal((await browser.check(signOut, { origin: app }, 'DELETE')).outcome, '401 no_authorization');
 });

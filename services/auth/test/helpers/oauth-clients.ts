@@ -98,11 +98,8 @@ export const pkce = {
     .digest('base64url'),
 } as const;
 
-/** Opens `/oauth/authorize` as a browser does. Undefined parameters are left out. */
-export function openAuthorize(
-  server: Pick<AuthServer, 'call'>,
-  parameters: Readonly<Record<string, string | undefined>>,
-): Promise<Answer> {
+/** The query of `/oauth/authorize`. Undefined parameters are left out. */
+export function authorizeQuery(parameters: Readonly<Record<string, string | undefined>>): URLSearchParams {
   const all = {
     response_type: 'code',
     redirect_uri: applicationUri,
@@ -112,7 +109,15 @@ export function openAuthorize(
   };
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(all)) if (value !== undefined) query.set(name, value);
-  return server.call('GET', `/oauth/authorize?${query}`);
+  return query;
+}
+
+/** Opens `/oauth/authorize` as a browser does. */
+export function openAuthorize(
+  server: Pick<AuthServer, 'call'>,
+  parameters: Readonly<Record<string, string | undefined>>,
+): Promise<Answer> {
+  return server.call('GET', `/oauth/authorize?${authorizeQuery(parameters)}`);
 }
 
 /** The parameter of a redirect. Throws if it is absent. */
