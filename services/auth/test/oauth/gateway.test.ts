@@ -160,8 +160,8 @@ t.test('while the database is unavailable, clients that are not cached are refus
   const unknown = await machineToken(server, await createMachine(server));
   const client = await createMachine(server);
   const [known, last] = [await machineToken(server, client), await createMachine(server)];
-  // The creation of a client is a change, which evicts it. Notifications arrive in order: one of the
-  // last client means that those of the others have arrived.
+  // The creation of a client is a change, which evicts it. Notifications arrive in order: one of
+  // the last client means that those of the others have arrived.
   const lastToken = await machineToken(server, last);
   const plan = async () => (await checkRequest(server, lastToken)).headers.get('x-auth-plan');
   t.equal(await plan(), 'free');
@@ -351,8 +351,8 @@ async function startReplicas(
   return [one, other];
 }
 
-function awaitListener(server: AuthServer): Promise<void> {
-  return awaitUntil(() => server.logs().includes('"opened LISTEN connection"'), { what: 'the listener' });
+async function awaitListener(server: AuthServer): Promise<void> {
+  await awaitUntil(() => server.logs().includes('"opened LISTEN connection"'), { what: 'the listener' });
 }
 
 t.test('a session of a client has its id and scopes at the gateway, and ends with the consent', async (t) => {
