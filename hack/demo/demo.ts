@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '@tollgate/testkit/folders';
+import { writeEnvironment } from '../../cli/src/up/environment.ts';
 import { consolePart, newAdministrator, signInSettings } from '../../cli/src/up/parts.ts';
 import { PartFailure, Platform } from '../../cli/src/up/platform.ts';
 import { createAdmin } from './admin.ts';
@@ -67,7 +68,8 @@ export async function runDemo({ once }: { readonly once: boolean }, demo: DemoPr
     // Undoes the edits of the scenario: what is left to be tried starts from the policies as they
     // are written.
     await policies.write();
-    write(tryIt({ ports, policies, jwtSecret, person: story.bob, administrator }));
+    const environmentFile = await writeEnvironment(folder.path, options);
+    write(tryIt({ ports, policies, jwtSecret, person: story.bob, administrator, environmentFile }));
     // The user sees the effect of edits, and errors in them.
     output.showLog();
     await Promise.all([platform.untilStopped(signal), sendTraffic({ ports, jwtSecret, signal })]);

@@ -47,12 +47,15 @@ export interface TryItOptions {
   readonly policies: PolicyFolder;
   readonly jwtSecret: string;
   readonly administrator: Administrator;
+  /** Variables for the command line. */
+  readonly environmentFile: string;
   /** A user who may sign in. */
   readonly person: Pick<Person, 'name' | 'email' | 'password' | 'userId'>;
 }
 
 /** Commands to copy after the table, and their purpose. */
-export function tryIt({ ports, policies, jwtSecret, person, administrator }: TryItOptions): string {
+export function tryIt(options: TryItOptions): string {
+  const { ports, policies, jwtSecret, person } = options;
   const shop = `http://127.0.0.1:${ports.envoy}`;
   const auth = `${shop}/auth`;
   const debug = `http://127.0.0.1:${ports.limiterDebug}`;
@@ -60,11 +63,7 @@ export function tryIt({ ports, policies, jwtSecret, person, administrator }: Try
   const question =
     '{"domain":"policy/demo/shop","descriptors":[{"entries":[{"key":"limit","value":"per-user"},{"key":"user_id","value":"me"}]}]}';
   const user = `http://127.0.0.1:${ports.authHttp}/admin/users/${person.userId()}`;
-  return `
-The console shows all of it, with a little traffic of several callers. Open it, and sign in with this email address and password:
-  ${consoleUrl(ports)}/
-  ${administrator.email}
-  ${administrator.password}
+  return `${tryConsole(options)}
 All of it stays up. Sign in as ${person.name}, and ask the shop until the plan has no more; without a token, or for /stock:
   TOKEN=$(curl -s '${auth}/token?grant_type=password' -d '${credentials}' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
   curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
@@ -92,4 +91,19 @@ Admin pages: access policies, served rules and their limiters, why a rule matche
 
 Ctrl-C stops everything.
 `;
+}
+
+/** The way from the console to the command line. */
+function tryConsole({ ports, administrator, environmentFile }: TryItOptions): string {
+  return `
+The console shows all of it, with a little traffic of several callers. Sign in with this email address and password:
+  ${consoleUrl(ports)}/
+  ${administrator.email}
+  ${administrator.password}
+Change a limit there: Limits, a key that is "refused now", "Override the limit for a time". See it on the command line, in another terminal:
+  . ${environmentFile}
+  tollgate limits overrides
+  tollgate top
+Change a plan: Users, carol@example.com, "Set plan and limit". See it:
+  tollgate users get carol@example.com`;
 }

@@ -151,7 +151,11 @@ export function authPart(options: ServiceOptions): Part {
       const remove = () => rm(folder, { recursive: true, force: true, maxRetries: 3 });
       try {
         const readyUrl = `http://${loopback}:${ports.authHttp}/ready`;
-        const server = await startService('auth', authSettings(options, folder), { ...start, readyUrl });
+        const onLine = (line: string) => {
+          if (!isRoutine(line)) start.onLine(line);
+        };
+        const settings = authSettings(options, folder);
+        const server = await startService('auth', settings, { ...start, onLine, readyUrl });
         const detail = `HTTP ${ports.authHttp}, ext_authz ${ports.authGrpc}, embedded PostgreSQL`;
         return { ...server, detail, stop: () => server.stop().then(remove) };
       } catch (error) {
@@ -160,6 +164,15 @@ export function authPart(options: ServiceOptions): Part {
       }
     },
   };
+}
+
+/** An open console asks every few seconds. Changes, sign-ins and refused requests are shown. */
+function isRoutine(line: string): boolean {
+  return (
+    line.includes('msg="request completed"') &&
+    / status=[23]/.test(line) &&
+    !line.includes('auth_audit_event')
+  );
 }
 
 function authSettings({ ports, jwtSecret, auth }: ServiceOptions, folder: string): Record<string, string> {
@@ -192,12 +205,13 @@ export function consoleUrl({ console: port }: Pick<Ports, 'console'>): string {
   return `http://${loopback}:${port}`;
 }
 
-/** Settings of the auth server, at whose pages administrators sign in to the console. */
+/** Administrators sign in to the console and the command line at pages of the auth server. */
 export function signInSettings(ports: Ports): Record<string, string> {
   return {
     SVC_PAGES_ENABLED: 'true',
     SVC_OAUTH_SERVER_ENABLED: 'true',
     SVC_OAUTH_SERVER_CONSOLE_URL: consoleUrl(ports),
+    SVC_OAUTH_SERVER_CLI_ENABLED: 'true',
   };
 }
 

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { watchFiles } from '@tollgate/kit/file-watch';
-import { serviceKey } from '@tollgate/kit/service-key';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import type { Terminal } from '../output/terminal.ts';
+import { writeEnvironment } from './environment.ts';
 import { bootstrapFile } from './envoy-config.ts';
 import { findEnvoy } from './envoy-program.ts';
 import { readUpFile, type UpFile } from './file.ts';
@@ -183,21 +183,4 @@ function createServiceOptions({ ports, redis }: UpFile, { policies }: Folders): 
       },
     },
   };
-}
-
-/** Variables with which the other commands reach the services, for the owner of the folder. */
-async function writeEnvironment(
-  folder: string,
-  { ports, jwtSecret, limiterToken }: ServiceOptions,
-): Promise<string> {
-  const variables = {
-    TOLLGATE_AUTH_URL: `http://127.0.0.1:${ports.authHttp}`,
-    TOLLGATE_KEY: serviceKey(jwtSecret),
-    TOLLGATE_LIMITER_URLS: `http://127.0.0.1:${ports.limiterAdmin}`,
-    TOLLGATE_LIMITER_TOKEN: limiterToken,
-  };
-  const path = join(folder, 'env');
-  const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${value}\n`);
-  await writeFile(path, lines.join(''), { mode: 0o600 });
-  return path;
 }

@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { programEnvironment } from '@tollgate/testkit/processes';
 import t, { type Test } from 'tap';
+import { Browser } from '../../../services/auth/test/helpers/browser.ts';
 import { scenario } from '../scenario.ts';
 
 const mainFile = resolve(import.meta.dirname, '../main.ts');
@@ -86,6 +87,33 @@ function commandsOf(page: string, shown: string): readonly string[] {
     .split('\n');
 }
 
+/** Changes a limit and a plan in the console, with the account that the demo has shown. */
+async function useConsole(shown: string): Promise<void> {
+  const [, url = '', identifier = '', password = ''] =
+    /^ {2}(http\S+)\/\n {2}(\S+@\S+)\n {2}(\S+)$/m.exec(shown) ?? [];
+  const browser = new Browser();
+  const [gateway = ''] = /http:\/\/127\.0\.0\.1:\d+\/auth\//.exec(shown) ?? [];
+  const { href: asked } = await browser.visit(`${url}/`, `${gateway}pages/sign-in`);
+  const signedIn = await browser.submit(asked, { identifier, password }, { target: '/sign-in' });
+  const consent = new URL(signedIn.headers.get('location') ?? '', asked).href;
+  const approved = await browser.submit(consent, { action: 'approve' }, { target: '/consent' });
+  await browser.open(new URL(approved.headers.get('location') ?? '', consent).href);
+  const link = async (path: string, pattern: RegExp): Promise<string> => {
+    const page = await (await browser.open(url + path)).text();
+    const [, href = ''] = pattern.exec(page) ?? [];
+    if (href === '') throw new Error(`no ${pattern} in ${page}`);
+    return url + href.replaceAll('&amp;', '&');
+  };
+  const key = await awaitUntil(
+    () => link('/limits?state=over&q=limit%3Dper-user', /href="(\/limits\/counter\?[^"]*user_id[^"]*)"/),
+    { what: 'a user above the limit', timeoutMs },
+  );
+  const override = { requestsPerUnit: '321', duration: '1h', reason: 'a test' };
+  await browser.submit(key, override, { target: '/limits/override' });
+  const user = await link('/users', /href="(\/users\/[^"]+)"[^>]*>carol@example.com/);
+  await browser.submit(`${user}/plan`, { plan: 'gold' }, { target: '/plan' });
+}
+
 t.test('every row has the expected result, and the suggested commands work', async (t) => {
   const demo = startDemo(t, []);
   await awaitUntil(() => demo.hasEnded() || demo.output().includes('Ctrl-C stops everything'), {
@@ -116,6 +144,12 @@ t.test('every row has the expected result, and the suggested commands work', asy
   t.match(output, /"confirmation_sent_at"/, 'a user has signed up');
   t.match(output, /per-user/, 'the limiter explains a rule');
   t.match(output, /^cluster\.shop\.ext_authz\.denied: \d+$/m, 'Envoy tells what it counted');
+
+  await useConsole(shown);
+  const typed = await paste(lines.filter((line) => /^(?:\. |tollgate )/.test(line)));
+  t.match(typed, /limit=per-user,\S*user_id=\S+ +321 .* admin@example\.com +a test\n/, 'limits overrides');
+  t.match(typed, /^HITS +REFUSED /m, 'top');
+  t.match(typed, /carol@example\.com +gold /, 'users get');
 
   for (const page of ['api-keys.md', 'organizations.md']) {
     const answers = await paste(commandsOf(page, shown));

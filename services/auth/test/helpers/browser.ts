@@ -51,7 +51,7 @@ export class Browser {
   ): Promise<Response> {
     const response = await this.open(url);
     const page = await response.text();
-    const forms = [...page.matchAll(/<form method="post" action="([^"]*)">(.*?)<\/form>/gs)];
+    const forms = [...page.matchAll(/<form\b[^>]*\smethod="post" action="([^"]*)"[^>]*>(.*?)<\/form>/gs)];
     const [, action = '', content = ''] = forms.find(([, to = '']) => to.includes(target)) ?? [];
     if (action === '') throw new Error(`${url} responded with ${response.status}, without the form: ${page}`);
     const form = readInputs(content);
