@@ -11,6 +11,8 @@ interface FieldOptions {
   readonly placeholder?: string;
   /** Texts by value. The field is a choice, then. */
   readonly choices?: Readonly<Record<string, string>>;
+  /** Takes the space that is left in its line. */
+  readonly isWide?: boolean;
   /** The field has several lines, then. */
   readonly isLong?: boolean;
 }
@@ -19,7 +21,7 @@ interface FieldOptions {
 export function field({ name, label, hint, ...options }: FieldOptions): Html {
   const hintId = hint !== undefined && `${name}-hint`;
   const attributes = html` id="field-${name}" name="${name}"${hintId && html` aria-describedby="${hintId}"`}${options.isRequired && html` required`}`;
-  return html`<div class="field"><label for="field-${name}">${label}</label>${input(attributes, options)}${hintId && html`<span class="dim" id="${hintId}">${hint}</span>`}</div>`;
+  return html`<div class="field${options.isWide && ' wide'}"><label for="field-${name}">${label}</label>${input(attributes, options)}${hintId && html`<span class="dim" id="${hintId}">${hint}</span>`}</div>`;
 }
 
 function input(
@@ -30,7 +32,7 @@ function input(
     placeholder = '',
     choices,
     isLong = false,
-  }: Omit<FieldOptions, 'name' | 'label' | 'hint'>,
+  }: Omit<FieldOptions, 'name' | 'label' | 'hint' | 'isWide'>,
 ): Html {
   if (choices !== undefined)
     return html`<select${attributes}>${Object.entries(choices).map(

@@ -43,11 +43,12 @@ caption { text-align: left; font-weight: 600; font-size: 1rem; padding: 0 0 .5re
 th, td { padding: .4rem 1rem .4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule) }
 tbody tr:last-child > * { border-bottom: 0 }
 thead th { position: sticky; top: 0; background: var(--card); color: var(--dim); font-weight: 500; white-space: nowrap; box-shadow: inset 0 -1px var(--rule) }
-td { min-width: 5rem } th.number, td.number { text-align: right; white-space: nowrap }
+td { min-width: 5rem } tbody th { min-width: 8rem } th.number, td.number { text-align: right; white-space: nowrap }
 th a { color: inherit } th[aria-sort] a { color: var(--text); font-weight: 600 }
 .pager { display: flex; gap: 1rem; padding-top: .75rem }
 .filters { display: flex; flex-wrap: wrap; gap: .5rem .75rem; align-items: end }
 .filters label, .field label { display: grid; gap: .15rem; color: var(--dim); font-size: .75rem }
+.filters .wide { flex: 1 1 20rem } .filters .wide input { width: 100% }
 input, select, textarea, button, .button { font: inherit; color: inherit; min-height: 2rem; padding: .25rem .6rem; border: 1px solid var(--line); border-radius: .375rem; background: var(--card); max-width: 100% }
 textarea { width: 100%; min-height: 12rem; font: .8125rem/1.45 ${fonts.code} }
 button, .button { cursor: pointer; display: inline-flex; align-items: center; text-decoration: none }

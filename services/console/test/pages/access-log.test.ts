@@ -4,7 +4,7 @@ import { readAccessLog, withoutSecrets } from '../../src/pages/explain/access-lo
 const quoted = '"10.0.0.1" "curl \\"8\\"" "a-request" "shop.test:8443" "10.0.0.9:80"';
 
 t.test('lines of access logs are read in both formats', (t) => {
-  const found = { method: 'GET', url: 'https://shop.test:8443/a?b=c', status: '429' };
+  const found = { method: 'GET', url: 'https://shop.test:8443/a?b=c' };
   for (const line of [
     `[2026-11-28T12:00:00.000Z] "GET /a?b=c HTTP/2" 429 - 0 9 1 - ${quoted}`,
     `pod-1 | [2026-11-28T12:00:00.000Z] "GET /a?b=c HTTP/1.1" 429 RL 0 9 1 2 ${quoted}`,
@@ -14,7 +14,7 @@ t.test('lines of access logs are read in both formats', (t) => {
       ...{ ':authority': 'shop.test:8443', status: 429 },
     }),
   ])
-    t.strictSame(readAccessLog(line), found, line);
+    t.match(readAccessLog(line), { ...found, response: /^429/ }, line);
   for (const line of ['', 'x', '{', '{}', 'null', '"GET / HTTP/1.1" 200', '{"method":"GET","path":"/"}'])
     t.equal(readAccessLog(line), undefined, line);
   t.end();

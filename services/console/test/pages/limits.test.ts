@@ -1,4 +1,4 @@
-// Limits and Explain in Chromium, over a real auth server and two limiters with own counters.
+// Limits in Chromium, over a real auth server and two limiters with own counters.
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
@@ -91,39 +91,6 @@ t.test('limits in the console', { skip }, async (t) => {
   await t.test('invalid input is refused with the remedy', async (t) => {
     t.match(await show('/limits/counter?domain=shop&descriptor=user'), /Not accepted.*key=value/s);
     t.match(await show('/limits/counter?domain=shop&descriptor=other%3D1'), 'No rule matches');
-  });
-
-  await t.test('a request is explained, and no secret is in the link', async (t) => {
-    const { auth, admin } = suite;
-    const address = 'https://api.example.com/orders?page=2&access_token=s3cret';
-    await show('/explain');
-    await submit(page, '/explain', { url: address });
-    t.match(await readText(page), /denied.*401.*no_authorization/s);
-    await submit(page, '/explain', { url: address, as: `user:${admin.id}` });
-    t.match(await readText(page), new RegExp(`allowed.*200.*${admin.id}`, 's'));
-    const search = async () => new URLSearchParams(String(await page.evaluate('location.search')));
-    t.equal((await search()).get('url'), 'https://api.example.com/orders?page=2&access_token=removed');
-    const response = await fetch(`${auth.url}/token?grant_type=password`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ email: admin.email, password: 'correct horse battery staple' }),
-    });
-    // Parsed boundary: a session of the API.
-    const { access_token: credential } = (await response.json()) as { readonly access_token: string };
-    await show('/explain');
-    await submit(page, '/explain', { url: address, credential });
-    t.match(await readText(page), /allowed.*200/s);
-    t.equal((await search()).get('as'), `user:${admin.id}`, 'the caller of the credential');
-    t.notMatch((await search()).toString(), credential);
-    t.notMatch(suite.logs(), credential);
-    await submit(page, '/explain', { url: address, credential: 'wrong' });
-    t.match(await readText(page), 'The credential is not accepted');
-    await show('/explain');
-    const line = `[2026-11-28T12:00:00.000Z] "GET /orders?q=<b> HTTP/1.1" 403 UAEX 0 9 1 - "10.0.0.1" "curl/8" "1" "api.example.com" "-"`;
-    await submit(page, '/explain', { line });
-    t.match(await readText(page), /Envoy logged the status 403.*denied.*GET api\.example\.com\/orders/s);
-    await submit(page, '/explain', { line: attack });
-    t.match(await readText(page), /Not accepted.*access log of Envoy/s);
   });
 
   await t.test('without one replica, the page says so and shows the others', async (t) => {

@@ -127,6 +127,17 @@ export class ConsoleSuite {
     return callAdmin(this.auth.url, { method, path, body });
   }
 
+  /** Sends a request for tokens. Returns the access token. */
+  async requestToken(path: string, body: object): Promise<string> {
+    const response = await fetch(this.auth.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    // Parsed boundary: a token response.
+    return ((await response.json()) as { readonly access_token: string }).access_token;
+  }
+
   createUser(user: { readonly email: string } & Readonly<Record<string, unknown>>): Promise<string> {
     return createUser(this.auth.url, user);
   }
@@ -172,7 +183,7 @@ async function callAdmin(
   return text === '' ? {} : JSON.parse(text);
 }
 
-/** Fills in and sends the form whose target has this end. */
+/** Fills in and sends the form with these fields whose target has this end. */
 export async function submit(
   page: ChromiumPage,
   target: string,
@@ -180,8 +191,10 @@ export async function submit(
 ): Promise<void> {
   await page.navigate(() =>
     page.evaluate(`(() => {
-      const form = [...document.forms].find((one) => new URL(one.getAttribute('action') ?? '', location).pathname.endsWith('${target}'));
-      for (const [name, value] of Object.entries(${JSON.stringify(fields)})) form.elements[name].value = value;
+      const fields = Object.entries(${JSON.stringify(fields)});
+      const form = [...document.forms].find((one) => new URL(one.getAttribute('action') ?? '', location).pathname.endsWith('${target}')
+        && fields.every(([name]) => name in one.elements));
+      for (const [name, value] of fields) form.elements[name].value = value;
       form.requestSubmit();
     })()`),
   );

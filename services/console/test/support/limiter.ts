@@ -26,15 +26,15 @@ export async function startLimiter(
   const folder = makeTextFolder(t);
   for (const [path, text] of Object.entries(files)) folder.write(path, text);
   const hasTrial = Object.keys(files).some((path) => path.startsWith('candidate/'));
-  const port = await freePort();
+  const { url, settings } = await counterApi(auth);
   const limiter = await startRateLimitService({
     ...{ RUNTIME_ROOT: folder.path, RUNTIME_SUBDIRECTORY: '', RUNTIME_WATCH_ROOT: 'false' },
     ...(hasTrial && { CANDIDATE_RUNTIME_SUBDIRECTORY: 'candidate' }),
-    ...{ ADMIN_PORT: String(port), ADMIN_KEYS_URL: auth.url, ADMIN_KEYS_TOKEN: await createVerifier(auth) },
+    ...settings,
   });
   t.teardown(limiter.stop);
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     async send(domain, key, value) {
       const body = JSON.stringify({ domain, descriptors: [{ entries: [{ key, value }] }] });
       const response = await fetch(`${limiter.httpUrl}/json`, { method: 'POST', body });
@@ -44,6 +44,18 @@ export async function startLimiter(
     logs: () => limiter.logs(),
     stop: () => limiter.stop(),
   };
+}
+
+/** URL and settings of a counter API that accepts the access tokens of the auth server. */
+export async function counterApi(
+  auth: AuthServer,
+): Promise<{ readonly url: string; readonly settings: Readonly<Record<string, string>> }> {
+  const port = await freePort();
+  const settings = {
+    ...{ ADMIN_PORT: String(port), ADMIN_KEYS_URL: auth.url },
+    ADMIN_KEYS_TOKEN: await createVerifier(auth),
+  };
+  return { url: `http://127.0.0.1:${port}`, settings };
 }
 
 async function createVerifier(auth: AuthServer): Promise<string> {

@@ -1,20 +1,22 @@
-import { parseAccessLog } from '@tollgate/policies/read/access-log';
+import { describeResponse, parseAccessLog } from '@tollgate/policies/read/access-log';
 
 /** The part of a request that Explain needs. */
 interface LoggedRequest {
   readonly method: string;
   readonly url: string;
-  /** The status that Envoy logged. */
-  readonly status: string | undefined;
+  /** IP address of the client, if the line has it. */
+  readonly address: string;
+  /** The response that Envoy logged. */
+  readonly response: string;
 }
 
 /** Reads a line of Envoy's access log. Undefined for any other text, or without an authority. */
 export function readAccessLog(line: string): LoggedRequest | undefined {
   const logged = parseAccessLog(line);
   if (logged === undefined || logged.authority === '') return undefined;
-  const { method, path, authority, status } = logged;
+  const { method, path, authority, address = '' } = logged;
   const url = `https://${authority}${path.startsWith('/') ? path : `/${path}`}`;
-  return URL.canParse(url) ? { method, url, status: status?.toString() } : undefined;
+  return URL.canParse(url) ? { method, url, address, response: describeResponse(logged) } : undefined;
 }
 
 /** Names of query parameters with credentials. */

@@ -1,3 +1,4 @@
+import { isUuid } from '@tollgate/kit/text';
 import { errors } from '../../errors.ts';
 import type { Visit } from '../../http/visit.ts';
 import { readAccessLog, withoutSecrets } from './access-log.ts';
@@ -5,7 +6,8 @@ import { readAccessLog, withoutSecrets } from './access-log.ts';
 /** Fields of a question that are in the URL, as the auth server names them. */
 const fieldNames = ['method', 'url', 'as', 'policy', 'address', 'aal', 'scope', 'org'] as const;
 
-type Question = Partial<Readonly<Record<(typeof fieldNames)[number], string>>> & {
+/** A request to explain. */
+export type Question = Partial<Readonly<Record<(typeof fieldNames)[number], string>>> & {
   readonly method: string;
   readonly url: string;
 };
@@ -38,33 +40,50 @@ export async function ask(visit: Visit, form: URLSearchParams): Promise<string> 
     throw errors.invalid_value({
       message: 'The URL must be complete, such as https://api.example.com/orders.',
     });
-  const shared = { method, url: withoutSecrets(url), policy: read('policy'), address: read('address') };
+  const address = read('address') || (logged?.address ?? '');
+  const shared = { method, url: withoutSecrets(url), policy: read('policy'), address };
   const credential = read('credential');
   const caller =
-    credential === '' ? { as: read('as') } : await findCaller(visit, { method, url: shared.url, credential });
+    credential === ''
+      ? { as: read('as') }
+      : await findCaller(visit, { method, url: shared.url, address, credential });
   const query = new URLSearchParams(
-    Object.entries({ ...shared, ...caller }).filter(([, value]) => value !== ''),
+    Object.entries({ ...shared, ...caller, logged: logged?.response ?? '' }).filter(
+      ([, value]) => value !== '',
+    ),
   );
-  if (logged?.status !== undefined) visit.notify(`Envoy logged the status ${logged.status}.`);
   return `/explain?${query}`;
 }
 
-/** The caller that a credential stands for. */
+/** Fields of a caller with its id, by its kind. */
+const callerKinds: Readonly<Record<string, { readonly as: string; readonly id: string }>> = {
+  user: { as: 'user', id: 'user_id' },
+  client: { as: 'client', id: 'client_id' },
+  api_key: { as: 'key', id: 'key_id' },
+};
+
+/** The caller that a credential stands for. Empty when the answer is the same for all callers. */
 async function findCaller(
   visit: Visit,
-  question: { readonly method: string; readonly url: string; readonly credential: string },
+  question: Question & { readonly credential: string },
 ): Promise<Readonly<Record<string, string>>> {
   if (!visit.can('explain/credential')) throw errors.missing_scope();
-  const { caller = {} } = await visit.services.auth((client) =>
+  const { caller } = await visit.services.auth((client) =>
     client.POST('/admin/policies/explain', { body: question }),
   );
+  if (caller === undefined) return {};
   const text = (name: string) => (typeof caller[name] === 'string' ? caller[name] : '');
   if (text('problem') !== '')
     throw errors.invalid_value({
       message: `The credential is not accepted: ${text('message')} (${text('problem')})`,
     });
-  const kinds = { key: text('key_id'), user: text('user_id'), client: text('client_id') };
-  const [kind, id] = Object.entries(kinds).find(([, value]) => value !== '') ?? [];
-  const as = kind === undefined ? '' : `${kind}:${id}`;
-  return { as, aal: text('aal'), scope: text('scope'), org: text('org_id') };
+  const kind = callerKinds[text('kind')];
+  const id = kind === undefined ? '' : text(kind.id);
+  if (kind === undefined || !isUuid(id))
+    throw errors.invalid_value({
+      message: `Callers of the issuer ${text('issuer')} are not known by an id, so that no link can name them. Ask with tollgate explain --credential-stdin.`,
+    });
+  if (kind.as === 'user' && text('client_id') !== '')
+    visit.notify('The token is of a client that acts for this user. The answer is for the user alone.');
+  return { as: `${kind.as}:${id}`, aal: text('aal'), scope: text('scope'), org: text('org_id') };
 }

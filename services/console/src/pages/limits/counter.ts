@@ -6,7 +6,7 @@ import { limitBar } from '../../ui/charts.ts';
 import { field } from '../../ui/fields.ts';
 import { filters, hiddenField } from '../../ui/form.ts';
 import { confirmation, emptyState } from '../../ui/messages.ts';
-import { badge, copyable, details, quantity, time } from '../../ui/text.ts';
+import { badge, copyable, details, time } from '../../ui/text.ts';
 import { capacityOf, stateOf } from './activity.ts';
 import { counterPath, type DomainDescriptor, readDescriptor } from './descriptor.ts';
 import { limitsPage, limitText } from './page.ts';
@@ -45,7 +45,8 @@ export async function viewCounter(visit: Visit): Promise<View> {
   );
 }
 
-const outcomeTexts = {
+/** Why no counter is there. */
+export const outcomeTexts = {
   limited: 'The counter is not known.',
   unlimited: 'A rule without a limit matches: these requests are not counted.',
   none: 'No rule matches this descriptor, or another one replaces it.',
@@ -62,7 +63,8 @@ const states = {
   free: badge('free'),
 };
 
-function counterCard(
+/** A counter with its limit. */
+export function counterCard(
   counter: Schemas['Counter'],
   { entries }: DomainDescriptor,
   { visit, replicas }: { readonly visit: Visit; readonly replicas: number },
@@ -77,7 +79,7 @@ ${details({
   Used: html`${counter.count} of ${limit}${replicas > 1 && html` <span class="dim">(the fullest of ${replicas} replicas)</span>`}`,
   Remaining: counter.remaining,
   Limit: limitText(counter),
-  Resets: html`in ${quantity(counter.resetSeconds, 's')}`,
+  Resets: time(visit.nowMs + counter.resetSeconds * 1000, visit.nowMs),
   Rule: html`<code>${counter.rule}</code>`,
   Algorithm: counter.algorithm.replaceAll('_', ' '),
   Key: copyable(counter.key),

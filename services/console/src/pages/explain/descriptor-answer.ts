@@ -1,0 +1,41 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { Visit } from '../../http/visit.ts';
+import { emptyState } from '../../ui/messages.ts';
+import { badge, copyable, details } from '../../ui/text.ts';
+import { counterCard, outcomeTexts, toBody } from '../limits/counter.ts';
+import { readDescriptor } from '../limits/descriptor.ts';
+import { askLimiters, fullest } from '../limits/replicas.ts';
+import { policyLink } from './policy-link.ts';
+
+/** The domain of the limits of an access policy is this and its name. */
+const policyDomain = 'policy/';
+
+/** The limit and the counter of a descriptor, and the answer that a request with it would get. */
+export async function viewDescriptorAnswer(
+  visit: Visit,
+  question: { readonly domain: string; readonly descriptor: string },
+): Promise<Html> {
+  const descriptor = readDescriptor(question.domain, question.descriptor);
+  const { domain } = descriptor;
+  const { values, problems } = await askLimiters(visit, (client) =>
+    client.POST('/v1/counters/peek', { body: toBody(descriptor) }),
+  );
+  const [first] = values.flatMap(({ descriptors }) => descriptors[0] ?? []);
+  if (first === undefined) return problems;
+  const counter = fullest(values.flatMap((peek) => peek.descriptors[0]?.counter ?? []));
+  const isRefused = counter?.over === true && !counter.shadowMode;
+  return html`${problems}<section class="card"><h2>Answer</h2>${details({
+    Answer: isRefused ? badge('over the limit', 'bad') : badge('allowed', 'ok'),
+    Status: isRefused ? 429 : 200,
+    Reason: counter === undefined ? outcomeTexts[first.outcome] : undefined,
+    Domain: domain,
+    Policy: domain.startsWith(policyDomain)
+      ? policyLink(visit, domain.slice(policyDomain.length))
+      : undefined,
+    Link: copyable(visit.url.href),
+  })}</section>${
+    counter === undefined
+      ? emptyState('No limit counts this descriptor.', `tollgate limits peek --domain ${domain}`)
+      : counterCard(counter, descriptor, { visit, replicas: values.length })
+  }`;
+}
