@@ -11,8 +11,9 @@ import {
   type WireParams,
 } from './http/options.ts';
 import { proofAlgorithm } from './http/proofs.ts';
-import { type EndpointRequest, prepareEndpointRequest, sendRequest, withoutQuery } from './http/request.ts';
+import { type EndpointRequest, prepareEndpointRequest, withoutQuery } from './http/request.ts';
 import type { ApiResponse } from './http/response.ts';
+import { sendRequest } from './http/send-request.ts';
 import { assertSecure, oauthParams, resolveUrl, withQuery } from './http/url.ts';
 import type { IdTokenValidator } from './id-token/id-token.ts';
 import type { KeyCase, ParsedKeys } from './key-case.ts';

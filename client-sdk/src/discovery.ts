@@ -9,7 +9,7 @@ import { Client } from './client.ts';
 import type { ClientOptions } from './client-options.ts';
 import { type CachedDocument, DocumentCache } from './document-cache.ts';
 import { DiscoveryError, OAuthError } from './errors.ts';
-import { loadDocument } from './http/request.ts';
+import { loadDocument } from './http/send-request.ts';
 import { assertSecure } from './http/url.ts';
 import type { KeyCase } from './key-case.ts';
 import {

@@ -7,7 +7,8 @@ import { findBinary, programIsMissing } from '@tollgate/testkit/processes';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { type AlertRule, alertingCharts } from './support/alert-rules.ts';
-import { helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
+import { helmIsMissing, renderChart } from './support/helm.ts';
+import { parseManifests } from './support/manifests.ts';
 
 /** A file of `promtool test rules`, as far as it is looked at here. */
 interface AlertCases {

@@ -4,8 +4,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
-import { chartCases, helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
-import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
+import { chartCases, helmIsMissing, renderChart } from './support/helm.ts';
+import { getPodTemplates, type ManifestObject, parseManifests } from './support/manifests.ts';
 
 /** Kinds without definitions in this API server. */
 const thirdParty = new Set([

@@ -8,15 +8,8 @@ import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
 import { services } from '../images/build-images.ts';
 import { publishCommands } from '../release/publish.ts';
-import {
-  clusterArguments,
-  helmIsMissing,
-  parseManifests,
-  releaseRegistry,
-  renderChart,
-  runHelm,
-} from './support/helm.ts';
-import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
+import { clusterArguments, helmIsMissing, releaseRegistry, renderChart, runHelm } from './support/helm.ts';
+import { getPodTemplates, type ManifestObject, parseManifests } from './support/manifests.ts';
 
 const skip = helmIsMissing();
 

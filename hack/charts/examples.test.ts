@@ -19,7 +19,7 @@ import { isReady, policyWhen } from '../e2e/support/policies.ts';
 import { startAuth, startAuthDatabase, startLimiter, startReplica } from '../e2e/support/processes.ts';
 import { getStatuses } from '../e2e/support/requests.ts';
 import { definitionsAreMissing, gatewayDefinitions } from './support/gateway-crds.ts';
-import { clusterArguments, helmIsMissing, parseManifests, runHelm } from './support/helm.ts';
+import { clusterArguments, helmIsMissing, runHelm } from './support/helm.ts';
 import {
   configText,
   exampleFile,
@@ -28,6 +28,7 @@ import {
   type ManifestObject,
   onLoopback,
   parseConfig,
+  parseManifests,
   readExamples,
   servicePorts,
   serviceReferences,

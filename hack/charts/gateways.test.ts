@@ -7,8 +7,8 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { load, loadAll } from 'js-yaml';
 import t from 'tap';
 import { definitionsAreMissing, gatewayDefinitions } from './support/gateway-crds.ts';
-import { clusterArguments, helmIsMissing, parseManifests, renderChart, runHelm } from './support/helm.ts';
-import { type ManifestObject, servicePorts } from './support/manifests.ts';
+import { clusterArguments, helmIsMissing, renderChart, runHelm } from './support/helm.ts';
+import { type ManifestObject, parseManifests, servicePorts } from './support/manifests.ts';
 
 const skip = helmIsMissing() || definitionsAreMissing();
 

@@ -4,7 +4,8 @@ import t from 'tap';
 import { memcachedStatNames, statsNames } from '../../services/ratelimit/src/metrics/names.ts';
 import { filesBelow } from '../generate/render.ts';
 import { readAlerts } from './support/alert-rules.ts';
-import { helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
+import { helmIsMissing, renderChart } from './support/helm.ts';
+import { parseManifests } from './support/manifests.ts';
 
 const services = ['auth', 'ratelimit', 'xds'] as const;
 

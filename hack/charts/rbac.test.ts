@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
-import { helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
+import { helmIsMissing, renderChart } from './support/helm.ts';
 import type { ManifestObject } from './support/manifests.ts';
+import { parseManifests } from './support/manifests.ts';
 
 interface Rule {
   readonly apiGroups: readonly string[];

@@ -6,12 +6,11 @@ import {
   chartCases,
   clusterArguments,
   helmIsMissing,
-  parseManifests,
   releaseRegistry,
   renderChart,
   runHelm,
 } from './support/helm.ts';
-import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
+import { getPodTemplates, type ManifestObject, parseManifests } from './support/manifests.ts';
 
 const skip = helmIsMissing();
 

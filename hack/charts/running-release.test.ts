@@ -12,8 +12,9 @@ import { startKubelet } from './kubelet/kubelet.ts';
 import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
 import { runHelm } from './support/helm.ts';
+import { someAddress } from './support/loopback.ts';
 import { createNamespace, findCheckoutImage, freePortArguments, podSuite } from './support/releases.ts';
-import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
+import { startDevPostgresql, startDevValkey } from './support/stores.ts';
 
 const namespace = 'shop';
 const waitArguments = ['--wait', '--timeout=300s'];

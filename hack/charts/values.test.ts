@@ -7,8 +7,8 @@ import { type ChartValue, readChartValues } from '../generate/charts/chart-value
 import { chartNames, describeValue } from '../generate/charts/charts.ts';
 import { serviceCharts } from '../generate/charts/service-charts.ts';
 import type { ContainerSpec } from './kubelet/pod-spec.ts';
-import { chartCases, helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
-import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
+import { chartCases, helmIsMissing, renderChart } from './support/helm.ts';
+import { getPodTemplates, type ManifestObject, parseManifests } from './support/manifests.ts';
 
 const getValues = async (chart: string) =>
   readChartValues(await readFile(`charts/${chart}/values.yaml`, 'utf8'));

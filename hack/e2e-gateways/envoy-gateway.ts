@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'nod
 import { dirname, join, resolve } from 'node:path';
 import { findBinary, type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
 import { load } from 'js-yaml';
-import { parseManifests } from '../charts/support/helm.ts';
+import { parseManifests } from '../charts/support/manifests.ts';
 
 const envoyVersion = '1.40.0';
 

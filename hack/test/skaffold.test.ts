@@ -2,8 +2,8 @@ import { existsSync, globSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import t from 'tap';
-import { clusterArguments, helmIsMissing, parseManifests, runHelm } from '../charts/support/helm.ts';
-import { getPodTemplates, type ManifestObject } from '../charts/support/manifests.ts';
+import { clusterArguments, helmIsMissing, runHelm } from '../charts/support/helm.ts';
+import { getPodTemplates, type ManifestObject, parseManifests } from '../charts/support/manifests.ts';
 import { services } from '../images/build-images.ts';
 
 /** Members of skaffold.yaml that must agree with the rest of the repository. */

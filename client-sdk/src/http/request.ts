@@ -3,20 +3,10 @@ import type { ArrayFormat, Fetch, TokenMethod } from '../client-options.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Operation, RequestContext } from '../hooks.ts';
 import { isObject, isPlainObject, strictJson } from '../objects.ts';
-import { assertKnownOptions } from '../option-names.ts';
 import type { ClientSettings } from '../settings.ts';
 import { isJsonType } from './body.ts';
-import { exchange } from './exchange.ts';
-import {
-  type HeadersInput,
-  type OutgoingRequest,
-  type RequestBody,
-  type RequestOptions,
-  requestOptionNames,
-  type WireParams,
-} from './options.ts';
-import type { ApiResponse } from './response.ts';
-import { assertSecure, jsonParams, oauthParams, queryString, resolveUrl, toForm, withQuery } from './url.ts';
+import type { HeadersInput, OutgoingRequest, RequestBody, RequestOptions, WireParams } from './options.ts';
+import { assertSecure, jsonParams, oauthParams, queryString, toForm } from './url.ts';
 
 /** A request to an endpoint of the authorization server. */
 export type EndpointRequest = {
@@ -79,56 +69,6 @@ export async function prepareEndpointRequest(
   return { ...draft, url, body: undefined };
 }
 
-/** A request to any URL. */
-export type PlainRequest = {
-  readonly operation: Operation;
-  readonly method: string;
-  /** Absolute, or relative to the site. */
-  readonly location: string;
-  readonly options: RequestOptions;
-};
-
-/** Sends a request without client authentication and reads the response. */
-export async function sendRequest(
-  settings: ClientSettings,
-  { operation, method, location, options }: PlainRequest,
-): Promise<ApiResponse> {
-  assertKnownOptions('a request', options, requestOptionNames);
-  const verb = method.toUpperCase();
-  const base = resolveUrl(settings.site, location);
-  const url = options.query === undefined ? base : withQuery(base, options.query, settings.arrayFormat);
-  if ((verb === 'GET' || verb === 'HEAD') && options.body !== undefined && options.body !== null) {
-    throw new ConfigurationError(`${verb} cannot carry a body: use \`query\`, or another verb`);
-  }
-  return await exchange(settings, {
-    context: requestContext(operation, verb, url, options.signal),
-    options,
-    prepare: () => ({
-      url,
-      method: verb,
-      headers: mergeHeaders(settings, options.headers),
-      body: options.body,
-    }),
-    isBoundToOrigin: false,
-  });
-}
-
-/** Loads metadata or a key set, whose members have the names of the standard. */
-export async function loadDocument(
-  settings: ClientSettings,
-  location: string,
-  signal?: AbortSignal,
-): Promise<unknown> {
-  const headers = { accept: 'application/json' };
-  const response = await sendRequest(settings, {
-    operation: 'discovery',
-    method: 'GET',
-    location,
-    options: { parse: 'json', keyCase: 'preserve', throwOnError: true, headers, ...(signal && { signal }) },
-  });
-  return response.parsed;
-}
-
 /** The context of a request without client authentication. */
 export function requestContext(
   operation: Operation,
@@ -173,7 +113,7 @@ function isJson(headers: Headers): boolean {
 }
 
 /** The call's headers over those of the client; neither is changed. */
-function mergeHeaders({ requestInit }: ClientSettings, own: HeadersInput | undefined): Headers {
+export function mergeHeaders({ requestInit }: ClientSettings, own: HeadersInput | undefined): Headers {
   const headers = safeHeaders(requestInit.headers);
   for (const [name, value] of safeHeaders(own)) headers.set(name, value);
   return headers;

@@ -1,7 +1,7 @@
 import { Stopwatch } from '../clock.ts';
 import { type CachedDocument, DocumentCache } from '../document-cache.ts';
 import { DiscoveryError } from '../errors.ts';
-import { loadDocument } from '../http/request.ts';
+import { loadDocument } from '../http/send-request.ts';
 import { assertSecure, resolveUrl } from '../http/url.ts';
 import type { WebCryptoKey } from '../jwt/import-key.ts';
 import { isJwks, type Jwks, type KeySource, LocalKeySource } from '../jwt/key-sources.ts';

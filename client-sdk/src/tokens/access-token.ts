@@ -3,8 +3,8 @@ import { ConfigurationError, TokenUnavailableError } from '../errors.ts';
 import { formFields } from '../http/body.ts';
 import type { RequestOptions, UnconvertedOptions, WireParams } from '../http/options.ts';
 import { DEFAULT_LABEL } from '../http/redact.ts';
-import { sendRequest } from '../http/request.ts';
 import type { ApiResponse } from '../http/response.ts';
+import { sendRequest } from '../http/send-request.ts';
 import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { JsonObject, JsonValue, KeyCase, ParsedKeys } from '../key-case.ts';
@@ -22,6 +22,7 @@ import {
   type TokenRequestOptions,
 } from './options.ts';
 import { tokenTypeProblem } from './read-response.ts';
+// biome-ignore lint/suspicious/noImportCycles: a token can refresh itself, which makes one.
 import { fromFields, requestToken } from './request-token.ts';
 import { fetchWithToken, placeToken, resolvePlace } from './send-token.ts';
 import { type StoredToken, splitStored, toStoredToken } from './stored-token.ts';

@@ -9,6 +9,7 @@ import type { JsonObject, KeyCase } from '../key-case.ts';
 import { isObject } from '../objects.ts';
 import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import type { ClientSettings } from '../settings.ts';
+// biome-ignore lint/suspicious/noImportCycles: a token can refresh itself, which makes one.
 import { AccessToken, type AnyAccessToken, setIdTokenClaims } from './access-token.ts';
 import {
   type CheckedFields,

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { kubeAvailability } from '@tollgate/testkit/kube-suite';
+import { kubeAvailability } from '@tollgate/testkit/kube-binaries';
 import type { BenchOptions, Report } from '../report.ts';
 import { burstTable, editsTable, streamsTable } from './edits.ts';
 import { manyObjectsTable } from './many-objects.ts';

@@ -1,9 +1,7 @@
 import { execFile } from 'node:child_process';
 import { findBinary, programIsMissing } from '@tollgate/testkit/processes';
-import { loadAll } from 'js-yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { chartNames, listValuesFiles } from '../../generate/charts/charts.ts';
-import { type ManifestObject, readObject } from './manifests.ts';
 
 export interface HelmResult {
   readonly code: number;
@@ -88,12 +86,6 @@ export async function renderChart(chart: string, args: readonly string[]): Promi
   ]);
   if (code !== 0) throw new Error(`helm template charts/${chart} ${args.join(' ')}: ${stderr}`);
   return stdout;
-}
-
-export function parseManifests(manifests: string): ManifestObject[] {
-  return loadAll(manifests).flatMap((document) =>
-    document === null || document === undefined ? [] : [readObject(document)],
-  );
 }
 
 const [, owner] = /github\.com\/([\w-]+)\//.exec(packageJson.repository.url) ?? [];

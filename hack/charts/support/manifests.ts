@@ -1,8 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { load } from 'js-yaml';
+import { load, loadAll } from 'js-yaml';
 import type { PodSpec } from '../kubelet/pod-spec.ts';
-import { parseManifests } from './helm.ts';
 
 /** A Kubernetes object, as far as the tests look at it. The rest is handed on as it is. */
 export interface ManifestObject {
@@ -189,4 +188,10 @@ function portFor(address: string, port: number, ports: ReadonlyMap<string, numbe
   const found = ports.get(`${address}:${port}`);
   if (found === undefined) throw new Error(`no Service listens on ${address}:${port}`);
   return found;
+}
+
+export function parseManifests(manifests: string): ManifestObject[] {
+  return loadAll(manifests).flatMap((document) =>
+    document === null || document === undefined ? [] : [readObject(document)],
+  );
 }

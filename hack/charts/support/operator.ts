@@ -5,7 +5,7 @@ import { startPostgres } from '@tollgate/testkit/postgres';
 import { startRedis } from '@tollgate/testkit/redis';
 import type { Test } from 'tap';
 import { listObjects } from '../kubelet/node.ts';
-import { forwardPort, someAddress } from './stores.ts';
+import { forwardPort, someAddress } from './loopback.ts';
 
 /** Kinds of others that our charts have objects of: group, version, plural. */
 const kinds = {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { awaitUntil } from './await-until.ts';
 import { type Certificates, makeCertificates } from './certificates.ts';
 import { temporaryFolder } from './folders.ts';
+import { type KubeBinaries, kubeAvailability } from './kube-binaries.ts';
 import { KubeReader } from './kube-requests.ts';
-import { type KubeBinaries, kubeAvailability } from './kube-suite.ts';
 import { type ServerProcess, startServerProcess } from './processes.ts';
 import { withFreePort } from './tcp.ts';
 

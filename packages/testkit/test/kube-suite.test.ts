@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { temporaryFolder } from '../src/folders.ts';
-import { kubeAvailability } from '../src/kube-suite.ts';
+import { kubeAvailability } from '../src/kube-binaries.ts';
 
 /** Runs a file of tests with one suite on a machine without the programs. */
 function runWithoutPrograms(environment: NodeJS.ProcessEnv) {

@@ -1,7 +1,6 @@
 import { type DescriptorSpec, fillIn } from '../definition/document.ts';
 import { nameBounds } from '../definition/fields.ts';
 import { matchFields, resourceFields, resourceLists, ruleFields } from '../definition/resource-shape.ts';
-import { checkSharing, rateLimitField, readField } from './resource.ts';
 import {
   asMapping,
   charge,
@@ -13,6 +12,7 @@ import {
   requiredText,
 } from './resource-fields.ts';
 import { type ResourceLocations, report } from './resource-problems.ts';
+import { checkSharing, rateLimitField, readField } from './resource-rate-limit.ts';
 
 /**
  * Converts the flat `limits` in the spec of an object to a tree: limits with the same first entries

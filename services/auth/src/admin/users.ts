@@ -2,7 +2,7 @@ import type { JsonObject } from '@tollgate/kit/json';
 import { isUuid } from '@tollgate/kit/text';
 import { errors } from '../errors.ts';
 import { notify } from '../messages/send.ts';
-import type { MfaContext } from '../mfa/factors.ts';
+import type { MfaContext } from '../mfa/context.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
 import { type AdminRequest, checkRoles, userAuditEntry } from '../sessions/admin-request.ts';
 import { describeUserChanges } from '../users/changed-fields.ts';

@@ -3,7 +3,7 @@ import type { ClaimMapping } from '@tollgate/policies/routes-file/claim-mapping'
 import { isCookieOf } from '../browser-sessions/cookies.ts';
 import type { BrowserSessionState } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
-import { isLowAssurance } from '../sessions/expiry.ts';
+import { isLowAssurance } from '../sessions/assurance.ts';
 import type { AuthzDenied } from './denials.ts';
 import type { Caller, Token } from './identity.ts';
 

@@ -9,7 +9,8 @@ import { userLanguages } from '../i18n/languages.ts';
 import type { NotificationKind } from '../i18n/texts/mail-kinds.ts';
 import type { OneTimeTokenStore } from '../one-time-tokens/store.ts';
 import { type Contact, getAddress, toUserJson, type User } from '../users/user.ts';
-import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
+import { type LinkKind, linkDefinitions } from './link-definitions.ts';
+import { sendLink } from './links.ts';
 import type { Mailer } from './mailer.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import {

@@ -4,7 +4,7 @@ import { notify } from '../messages/send.ts';
 import { signOut } from '../sessions/sessions.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
-import type { MfaContext } from './factors.ts';
+import type { MfaContext } from './context.ts';
 
 /**
  * A guess of a second factor or a recovery code. Each kind has its own counts; a network in which

@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
-import type { MfaContext } from './factors.ts';
+import type { MfaContext } from './context.ts';
 import { phone } from './phone.ts';
 import type { Challenge, ChallengeColumns, FactorColumns, VerificationColumns } from './store.ts';
 import { totp } from './totp.ts';

@@ -3,37 +3,13 @@ import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
-import type { PasskeysContext } from '../passkeys/passkeys.ts';
-import type { PasswordsContext } from '../passwords/passwords.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
+import { challengeLifeMs, getLastExpiredMs, type MfaContext } from './context.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import type { RecoveryCodeStore } from './recovery-code-store.ts';
-import type { FactorColumns, FactorStore } from './store.ts';
-
-export type MfaContext = PasskeysContext &
-  PasswordsContext & {
-    readonly store: { readonly factors: FactorStore; readonly recoveryCodes: RecoveryCodeStore };
-  };
-
-/** Lower settings count as five minutes, as in GoTrue: users need time to find their phone. */
-const minLifeMs = 300_000;
-
-export function challengeLifeMs({ settings }: MfaContext): number {
-  return Math.max(settings.mfaChallengeExpiryMs, minLifeMs);
-}
-
-/** Whether a challenge or an unverified factor has expired. */
-export function hasExpired(createdAt: Date, lifeMs: number, nowMs: number): boolean {
-  return createdAt.getTime() <= getLastExpiredMs(lifeMs, nowMs);
-}
-
-/** Creation time of the youngest challenge or unverified factor that has expired. */
-function getLastExpiredMs(lifeMs: number, nowMs: number): number {
-  return nowMs - Math.max(lifeMs, minLifeMs);
-}
+import type { FactorColumns } from './store.ts';
 
 /** @throws AppError `mfa_factor_not_found`, also for a factor of another user. */
 export function getFactor(user: User, factorId: string): Factor {
@@ -208,7 +184,7 @@ export async function enrollFactor(
 /** Returns the name without surrounding blanks. */
 export function checkName(text: string): string {
   const name = text.trim();
-  if (name.length > maxNameChars) throw tooLong('friendly_name');
+  if (name.length > maxNameChars) throw errors.validation_failed({ message: 'friendly_name is too long' });
   return name;
 }
 
@@ -257,8 +233,4 @@ export function nameConflict(name: string) {
   return errors.mfa_factor_name_conflict({
     message: `A factor with the friendly name "${name}" for this user already exists`,
   });
-}
-
-export function tooLong(member: string) {
-  return errors.validation_failed({ message: `${member} is too long` });
 }

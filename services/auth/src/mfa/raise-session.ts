@@ -5,7 +5,7 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import { makeCounterToken, makeSuccessor } from '../sessions/refresh-token.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
-import type { MfaContext } from './factors.ts';
+import type { MfaContext } from './context.ts';
 import type { RaisedSession, SessionRaise } from './raise-sql.ts';
 
 /**

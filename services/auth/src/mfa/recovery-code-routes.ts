@@ -2,7 +2,7 @@ import { type AddRoutes, allowMissingBody, body, optionalText } from '../http/ap
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
-import type { MfaContext } from './factors.ts';
+import type { MfaContext } from './context.ts';
 import {
   generateRecoveryCodes,
   getRecoveryCodes,

@@ -9,14 +9,9 @@ import type { Session } from '../sessions/store.ts';
 import type { Factor } from '../users/factor.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
+import type { MfaContext } from './context.ts';
 import { checkFactorAttempt, factorGuess } from './factor-guess.ts';
-import {
-  checkMayEnroll,
-  checkName,
-  type MfaContext,
-  removeExpired,
-  removeFactorOfCaller,
-} from './factors.ts';
+import { checkMayEnroll, checkName, removeExpired, removeFactorOfCaller } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { RecoveryCodeSet } from './recovery-code-store.ts';
 

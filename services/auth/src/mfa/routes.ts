@@ -13,8 +13,9 @@ import {
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
+import type { MfaContext } from './context.ts';
 import { readFactorType } from './factor-types.ts';
-import { challengeFactor, enrollFactor, type MfaContext, unenrollFactor } from './factors.ts';
+import { challengeFactor, enrollFactor, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';
 
 const enrollBody = body({

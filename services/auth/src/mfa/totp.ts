@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import qrcode from 'qrcode';
+import { errors } from '../errors.ts';
 import type { FactorType } from './factor-types.ts';
-import { tooLong } from './factors.ts';
 
 /** The defaults of authenticator apps. @see RFC 6238 https://www.rfc-editor.org/rfc/rfc6238 */
 const parameters = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
@@ -25,7 +25,7 @@ export const totp: FactorType = {
     // Shown by the app above the code.
     const issuer = body.issuer || new URL(settings.siteUrl).host;
     const uri = toTotpUri({ secret, issuer, account });
-    if (uri.length > maxUriChars) throw tooLong('issuer');
+    if (uri.length > maxUriChars) throw errors.validation_failed({ message: 'issuer is too long' });
     return { columns: { secret }, members: { totp: { qr_code: await toQrCodeSvg(uri), secret, uri } } };
   },
 

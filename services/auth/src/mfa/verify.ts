@@ -6,9 +6,10 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
+import { hasExpired, type MfaContext } from './context.ts';
 import { checkFactorAttempt, factorGuess } from './factor-guess.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import { checkMayUse, getFactor, hasExpired, type MfaContext } from './factors.ts';
+import { checkMayUse, getFactor } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { Challenge } from './store.ts';
 

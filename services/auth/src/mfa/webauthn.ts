@@ -10,8 +10,8 @@ import {
 } from '../passkeys/ceremonies.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
+import { challengeLifeMs, type MfaContext } from './context.ts';
 import type { FactorBody, FactorType } from './factor-types.ts';
-import { challengeLifeMs, type MfaContext } from './factors.ts';
 
 /** The first factor has identified the user: possession of the authenticator is enough here. */
 const userVerification = 'preferred';

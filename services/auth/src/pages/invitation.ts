@@ -6,9 +6,9 @@ import { switchOrganization } from '../organizations/active.ts';
 import { acceptInvitation, openInvitation } from '../organizations/invitations.ts';
 import { backTo } from './area.ts';
 import { form, problemSummary } from './forms.ts';
-import { roleLabel } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeProblem } from './problems.ts';
+import { roleLabel } from './texts/texts.ts';
 import type { Visit } from './visit.ts';
 
 /** Keeps the token of an invitation while its user signs in or up. */

@@ -13,9 +13,10 @@ import type { Member, Membership } from '../organizations/store.ts';
 import { organizationKeySection } from './api-keys.ts';
 import { areaView } from './area.ts';
 import { field, form } from './forms.ts';
-import { readOrganizationId, roleLabel } from './organizations.ts';
+import { readOrganizationId } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { PageTexts } from './texts/texts.ts';
+import { roleLabel } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
 
 /** Members, invitations and API keys of an organization. */

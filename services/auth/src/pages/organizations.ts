@@ -10,13 +10,8 @@ import { areaForm, areaPage } from './area.ts';
 import { field, form } from './forms.ts';
 import { invitationOf } from './invitation.ts';
 import type { Outcome } from './page.ts';
-import type { PageTexts } from './texts/texts.ts';
+import { roleLabel } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
-
-/** The name of a role. Roles of the settings have no translation. */
-export function roleLabel(role: string, { roles }: PageTexts): string {
-  return Object.hasOwn(roles, role) ? roles[role as keyof typeof roles] : role; // a key of it
-}
 
 /** The id of an organization in a form or a query. @throws AppError `organization_not_found` */
 export function readOrganizationId(id = ''): string {

@@ -10,7 +10,7 @@ import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
 import { type Page, sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
-import type { MfaContext } from '../mfa/factors.ts';
+import type { MfaContext } from '../mfa/context.ts';
 import type { AuthorizationContext } from '../oauth/authorize.ts';
 import type { DomainsContext } from '../organizations/domains.ts';
 import type { InvitationsContext } from '../organizations/invitations.ts';

@@ -30,6 +30,20 @@ export function needsSecondFactor({ factors }: FactorOwner, session: LevelOfSess
 }
 
 /**
+ * Whether a session stayed at `aal1` for too long although its user has a second factor. 0 means no
+ * limit.
+ */
+export function isLowAssurance(
+  session: Pick<Session, 'aal' | 'createdAt'> & Partial<Pick<Session, 'client'>>,
+  user: FactorOwner,
+  { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
+): boolean {
+  // The consent to an OAuth client has required the second factor.
+  if (session.client !== undefined) return false;
+  return needsSecondFactor(user, session) && isElapsed(session.createdAt, limitMs, nowMs);
+}
+
+/**
  * An attacker who has only the first factor must not be able to replace the ways to sign in, nor
  * to sign the owner out.
  *

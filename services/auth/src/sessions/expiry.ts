@@ -1,4 +1,3 @@
-import { type FactorOwner, needsSecondFactor } from './assurance.ts';
 import type { Session } from './store.ts';
 
 /** How long sessions last; 0 means no limit. */
@@ -23,18 +22,4 @@ export function sessionExpiry(
 /** Whether a period has passed; 0 means that it never does. */
 export function isElapsed(since: Date, limitMs: number, nowMs: number): boolean {
   return limitMs > 0 && since.getTime() + limitMs <= nowMs;
-}
-
-/**
- * Whether a session stayed at `aal1` for too long although its user has a second factor. 0 means no
- * limit.
- */
-export function isLowAssurance(
-  session: Pick<Session, 'aal' | 'createdAt'> & Partial<Pick<Session, 'client'>>,
-  user: FactorOwner,
-  { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
-): boolean {
-  // The consent to an OAuth client has required the second factor.
-  if (session.client !== undefined) return false;
-  return needsSecondFactor(user, session) && isElapsed(session.createdAt, limitMs, nowMs);
 }

@@ -1,6 +1,7 @@
 import { errors } from '../errors.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { isLowAssurance, sessionExpiry } from './expiry.ts';
+import { isLowAssurance } from './assurance.ts';
+import { sessionExpiry } from './expiry.ts';
 import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
 

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { isLowAssurance, sessionExpiry } from '../../src/sessions/expiry.ts';
+import { isLowAssurance } from '../../src/sessions/assurance.ts';
+import { sessionExpiry } from '../../src/sessions/expiry.ts';
 
 const began = new Date(1_000);
 const forEver = { sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };

@@ -37,3 +37,8 @@ export function choosePageTexts(
   const texts = pageLanguages[language];
   return texts === undefined ? { language: 'en', texts: en } : { language, texts };
 }
+
+/** The name of a role. Roles of the settings have no translation. */
+export function roleLabel(role: string, { roles }: PageTexts): string {
+  return Object.hasOwn(roles, role) ? roles[role as keyof typeof roles] : role; // a key of it
+}
