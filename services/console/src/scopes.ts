@@ -16,6 +16,7 @@ const scopes = {
   'api-keys': 'keys:write',
   clients: 'clients:write',
   providers: 'providers:write',
+  issuers: 'policies:read',
   audit: 'audit:read',
   deliveries: 'webhooks:write',
 } as const satisfies Readonly<Record<string, string | undefined>>;

@@ -363,6 +363,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/issuers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List other token issuers that the gateway accepts, with the state of their keys */
+        get: operations["adminListIssuers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/events/failed": {
         parameters: {
             query?: never;
@@ -2002,6 +2019,74 @@ export interface components {
                 created_at: string;
                 /** Format: date-time */
                 updated_at: string;
+            }[];
+        };
+        TokenIssuerList: {
+            /** @description The routes file, where issuers are configured. */
+            file?: string;
+            issuers: {
+                /** @example login */
+                name: string;
+                /** @description Expected `iss`. Absent: that of the cluster. */
+                issuer?: string;
+                discovery?: string;
+                jwks_uri?: string;
+                audiences: string[];
+                algorithms: string[];
+                /** @enum {unknown} */
+                token_type: "access" | "at+jwt" | "id";
+                tenants?: string[];
+                kubernetes: boolean;
+                /** @enum {unknown} */
+                prefix: "name" | "none";
+                /** @description Paths of claims by attribute. */
+                claims: {
+                    [key: string]: string;
+                };
+                kinds: {
+                    client?: string;
+                    user?: string;
+                };
+                introspection?: {
+                    endpoint: string;
+                    client_id: string;
+                };
+                /** @description Keys in the process that answers. */
+                keys: {
+                    /** @description Whether the last attempt to load them succeeded. */
+                    current: boolean;
+                    /** Format: date-time */
+                    loaded_at?: string;
+                    /** Format: date-time */
+                    failed_at?: string;
+                    /** @description Why the last failed attempt has failed. */
+                    problem?: string;
+                    /** @description As the issuer publishes it. */
+                    issuer?: string;
+                    jwks_uri?: string;
+                    usable: {
+                        kid?: string;
+                        kty: string;
+                        crv?: string;
+                        alg?: string;
+                    }[];
+                    ignored: {
+                        kid: string;
+                        /** @example use is not sig */
+                        reason: string;
+                    }[];
+                };
+                /** @description Tokens verified by the process that answers, without those in its cache. */
+                tokens: {
+                    accepted: number;
+                    rejected: number;
+                    unavailable: number;
+                };
+                /**
+                 * Format: date-time
+                 * @description When that process last accepted a token.
+                 */
+                last_used_at?: string;
             }[];
         };
         CustomProviderList: {
@@ -4179,6 +4264,80 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["CheckExplanation"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListIssuers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "file": "/etc/tollgate/routes.yaml",
+                     *       "issuers": [
+                     *         {
+                     *           "name": "login",
+                     *           "issuer": "https://login.example.org",
+                     *           "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *           "audiences": [
+                     *             "https://api.example.com"
+                     *           ],
+                     *           "algorithms": [
+                     *             "ES256"
+                     *           ],
+                     *           "token_type": "access",
+                     *           "kubernetes": false,
+                     *           "prefix": "name",
+                     *           "claims": {
+                     *             "plan": "plan"
+                     *           },
+                     *           "kinds": {},
+                     *           "keys": {
+                     *             "current": true,
+                     *             "loaded_at": "2026-01-01T09:30:00.000Z",
+                     *             "failed_at": "2026-01-01T09:30:00.000Z",
+                     *             "issuer": "https://login.example.org",
+                     *             "jwks_uri": "https://auth.example.com/.well-known/jwks.json",
+                     *             "usable": [
+                     *               {
+                     *                 "kid": "key-1",
+                     *                 "kty": "EC",
+                     *                 "crv": "P-256",
+                     *                 "alg": "ES256"
+                     *               }
+                     *             ],
+                     *             "ignored": [
+                     *               {
+                     *                 "kid": "key-1",
+                     *                 "reason": "use is not sig"
+                     *               }
+                     *             ]
+                     *           },
+                     *           "tokens": {
+                     *             "accepted": 1,
+                     *             "rejected": 1,
+                     *             "unavailable": 1
+                     *           },
+                     *           "last_used_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TokenIssuerList"];
                 };
             };
             "4XX": components["responses"]["Refused"];

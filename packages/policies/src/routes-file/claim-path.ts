@@ -27,6 +27,18 @@ export function parseClaimPath(text: string): ParsedClaimPath {
   return { ok: true, path };
 }
 
+/** The text that `parseClaimPath` reads as this path. */
+export function formatClaimPath(path: ClaimPath): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`;
+    if (!plainName.test(part)) return `${text}["${part}"]`;
+    return text === '' ? part : `${text}.${part}`;
+  }, '');
+}
+
+/** A name that needs no quotes. */
+const plainName = /^[^.[\]"'\s]+$/;
+
 /** The value at a path; undefined if there is none. */
 export function valueAt(root: unknown, path: ClaimPath): unknown {
   let value = root;

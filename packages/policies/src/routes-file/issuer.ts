@@ -7,9 +7,15 @@ export interface IssuerRule {
   readonly definition: IssuerDefinition;
   readonly mapping: ClaimMapping;
   /** Conditions of the kinds of callers, in order. Undefined: it is not tested. */
-  readonly kinds: { readonly client?: Predicate; readonly user?: Predicate };
+  readonly kinds: { readonly client?: Condition; readonly user?: Condition };
   /** Whether ids of users start with the name of the issuer. */
   readonly isPrefixed: boolean;
+}
+
+interface Condition {
+  /** The text of the file. */
+  readonly text: string;
+  readonly isTrue: Predicate;
 }
 
 /** An issuer whose tokens are accepted, as configured. */

@@ -10,7 +10,7 @@ import {
   type IssuerRule,
   tokenTypes,
 } from './issuer.ts';
-import { type Predicate, parsePredicate } from './predicate.ts';
+import { parsePredicate } from './predicate.ts';
 import { readClaims } from './read-claims.ts';
 
 interface ReadOptions {
@@ -133,11 +133,11 @@ function readAlgorithms(node: YamlNode | undefined, { reader }: ReadOptions): re
 
 function readKinds(node: YamlNode, { reader, report }: ReadOptions): IssuerRule['kinds'] {
   const fields = reader.fields(node, ['client', 'user']);
-  const read = (value: YamlNode | undefined): Predicate | undefined => {
+  const read = (value: YamlNode | undefined) => {
     const text = value && reader.text(value);
     if (value === undefined || text === undefined) return undefined;
     const parsed = parsePredicate(text);
-    if (parsed.ok) return parsed.predicate;
+    if (parsed.ok) return { text, isTrue: parsed.predicate };
     report(value.position, `${text} is not a condition: ${parsed.reason}`);
     return undefined;
   };

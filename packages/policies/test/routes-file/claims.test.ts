@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseClaimPath, valueAt } from '../../src/routes-file/claim-path.ts';
+import { formatClaimPath, parseClaimPath, valueAt } from '../../src/routes-file/claim-path.ts';
 import { parsePredicate } from '../../src/routes-file/predicate.ts';
 
 const claims = {
@@ -25,6 +25,10 @@ t.test('a path names members, indexes and quoted names', (t) => {
   t.equal(read('org.roles[1]'), 'billing');
   t.equal(read('["https://example.com/plan"]'), 'pro');
   t.equal(read('["org"].id'), 'acme');
+  for (const text of ['azp', 'org.roles[1]', '["https://example.com/plan"].x[0][1]']) {
+    const parsed = parseClaimPath(text);
+    t.equal(parsed.ok && formatClaimPath(parsed.path), text);
+  }
   for (const absent of [
     'no',
     'org.no',

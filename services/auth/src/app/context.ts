@@ -2,6 +2,7 @@ import type { BaseContext } from '../context.ts';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import type { CheckExplainer } from '../ext-authz/explain.ts';
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
+import type { IssuerReport } from '../ext-authz/issuer-report.ts';
 import type { HookCaller } from '../hooks/caller.ts';
 import type { Issuers } from '../issuers/issuers.ts';
 import type { TokenCache } from '../keys/jwt.ts';
@@ -36,6 +37,8 @@ export interface Context extends BaseContext {
   readonly sms: SmsGateway;
   /** Issuers whose assertions are accepted, once external authorization is composed. */
   readonly issuers: { current: Issuers<KnownCaller> | undefined };
+  /** Describes those issuers, once external authorization is composed. */
+  readonly issuerReport: { current: IssuerReport | undefined };
   /** Explains checks, once external authorization is composed. */
   readonly explain: { current: CheckExplainer | undefined };
   readonly hooks: Pick<HookCaller, 'enabled' | 'call'>;

@@ -50,6 +50,7 @@ export function createContext(
   const background = new Background(logger);
   const explain: Context['explain'] = { current: undefined };
   const issuers: Context['issuers'] = { current: undefined };
+  const issuerReport: Context['issuerReport'] = { current: undefined };
   const shared = {
     settings,
     store,
@@ -69,6 +70,7 @@ export function createContext(
     hooks: new HookCaller({ settings, sql: database, random: systemRandomness, metrics, logger, nowMs }),
     explain,
     issuers,
+    issuerReport,
     metrics,
     logger,
     nowMs,

@@ -18,6 +18,7 @@ import { CheckExplainer } from '../ext-authz/explain.ts';
 import type { IdentityCacheStats } from '../ext-authz/identity-cache.ts';
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import { IdentityListener } from '../ext-authz/identity-listener.ts';
+import { IssuerReport } from '../ext-authz/issuer-report.ts';
 import { trustIssuers } from '../ext-authz/issuer-rules.ts';
 import { type KeyContext, withKeyHeaders } from '../ext-authz/key-identifier.ts';
 import {
@@ -92,6 +93,8 @@ export async function createExtAuthz(
           onRules: (loaded) => issuers.replace(trustIssuers(loaded.issuers, settings)),
         });
   const rules = rulesFile ?? { current: createDefaultRules(defaultAccess) };
+  const file = rulesFile && settings.extAuthzRoutesFile;
+  context.issuerReport.current = new IssuerReport({ file, rules, issuers });
   if (rulesFile === undefined) logRuleWarnings(rules.current, { logger, canLimit, hasPolicies, hasClients });
   const usage =
     caches?.apiKeys &&

@@ -67,7 +67,7 @@ const tags = [
   },
   {
     name: 'Administration: clients and providers',
-    description: 'OAuth clients, and identity providers.',
+    description: 'OAuth clients, token issuers, and identity providers.',
     operations: adminClientsOperations,
   },
   {

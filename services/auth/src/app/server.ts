@@ -13,6 +13,7 @@ import { addAdminAuditRoutes } from '../admin/audit-routes.ts';
 import { addCredentialRoutes } from '../admin/credential-routes.ts';
 import { addExplainRoutes } from '../admin/explain-routes.ts';
 import { addImportRoutes } from '../admin/import/routes.ts';
+import { addAdminIssuerRoutes } from '../admin/issuer-routes.ts';
 import {
   addAdminDomainRoutes,
   addAdminMemberRoutes,
@@ -100,6 +101,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addAdminApiKeyRoutes,
   addCredentialRoutes,
   addExplainRoutes,
+  addAdminIssuerRoutes,
   addEventRoutes,
   addWebhookRoutes,
   addAdminFactorRoutes,

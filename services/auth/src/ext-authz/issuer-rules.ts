@@ -57,8 +57,8 @@ function toForeignCaller(rule: IssuerRule, claims: Claims, defaultPlan: string):
 
 function findKind({ definition, kinds }: IssuerRule, claims: Claims): CallerIdentity['kind'] {
   if (definition.isKubernetes) return 'client';
-  if (kinds.client?.(claims)) return 'client';
-  return kinds.user === undefined || kinds.user(claims) ? 'user' : undefined;
+  if (kinds.client?.isTrue(claims)) return 'client';
+  return kinds.user === undefined || kinds.user.isTrue(claims) ? 'user' : undefined;
 }
 
 /** Without a mapping: the authorized party (OpenID Connect), or the client (RFC 9068). */

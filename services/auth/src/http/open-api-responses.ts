@@ -38,6 +38,51 @@ const event = Type.Object({
   last_error: text,
 });
 
+const verificationKey = Type.Object({ kid: maybe(text), kty: text, crv: maybe(text), alg: maybe(text) });
+
+const tokenIssuerList = Type.Object({
+  file: maybe(Type.String({ description: 'The routes file, where issuers are configured.' })),
+  issuers: Type.Array(
+    Type.Object({
+      name: Type.String({ examples: ['login'] }),
+      issuer: maybe(Type.String({ description: 'Expected `iss`. Absent: that of the cluster.' })),
+      discovery: maybe(text),
+      jwks_uri: maybe(text),
+      audiences: texts,
+      algorithms: texts,
+      token_type: Type.Enum(['access', 'at+jwt', 'id']),
+      tenants: maybe(texts),
+      kubernetes: flag,
+      prefix: Type.Enum(['name', 'none']),
+      claims: Type.Record(Type.String(), text, { description: 'Paths of claims by attribute.' }),
+      kinds: Type.Object({ client: maybe(text), user: maybe(text) }),
+      introspection: maybe(Type.Object({ endpoint: text, client_id: text })),
+      keys: Type.Object(
+        {
+          current: Type.Boolean({ description: 'Whether the last attempt to load them succeeded.' }),
+          loaded_at: maybe(time),
+          failed_at: maybe(time),
+          problem: maybe(Type.String({ description: 'Why the last failed attempt has failed.' })),
+          issuer: maybe(Type.String({ description: 'As the issuer publishes it.' })),
+          jwks_uri: maybe(text),
+          usable: Type.Array(verificationKey),
+          ignored: Type.Array(
+            Type.Object({ kid: text, reason: Type.String({ examples: ['use is not sig'] }) }),
+          ),
+        },
+        { description: 'Keys in the process that answers.' },
+      ),
+      tokens: Type.Object(
+        { accepted: count, rejected: count, unavailable: count },
+        { description: 'Tokens verified by the process that answers, without those in its cache.' },
+      ),
+      last_used_at: maybe(
+        Type.String({ format: 'date-time', description: 'When that process last accepted a token.' }),
+      ),
+    }),
+  ),
+});
+
 const customProvider = Type.Object({
   id: uuid,
   provider_type: Type.Enum(['oauth2', 'oidc']),
@@ -403,6 +448,7 @@ export const responses = {
     client_secret_expires_at: maybe(Type.Integer({ description: 'Always 0: it does not expire.' })),
   }),
   OAuthClientList: Type.Object({ clients: Type.Array(Type.Object(oauthClient)) }),
+  TokenIssuerList: tokenIssuerList,
   CustomProviderList: Type.Object({ providers: Type.Array(customProvider) }),
   ImportResult: Type.Object({
     imported: count,

@@ -22,6 +22,12 @@ const refreshMs = 10 * 60 * 1000;
 const cooldownMs = 30 * 1000;
 const retryDelay = backoffDelays({ initialMs: 1_000, maxMs: 60_000, jitter: 0.2 });
 
+/** An attempt to load keys that failed. */
+interface LoadFailure {
+  readonly atMs: number;
+  readonly problem: string;
+}
+
 /**
  * The keys of an issuer, loaded in the background. While it cannot be reached, its last keys stay:
  * tokens that are signed with them are verified as usual.
@@ -34,6 +40,8 @@ export class IssuerKeys {
   /** The load that an unknown key caused, and the one that it waits for. */
   #requested: Promise<void> | undefined;
   #failures = 0;
+  #loadedAtMs: number | undefined;
+  #lastFailure: LoadFailure | undefined;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
   #isClosed: boolean = false;
@@ -51,6 +59,16 @@ export class IssuerKeys {
   /** Whether the last attempt to load the keys failed. */
   get isDown(): boolean {
     return this.#failures > 0;
+  }
+
+  /** When the keys were loaded last. Undefined until they were loaded once. */
+  get loadedAtMs(): number | undefined {
+    return this.#loadedAtMs;
+  }
+
+  /** The last attempt that failed, also if a later one has succeeded. */
+  get lastFailure(): LoadFailure | undefined {
+    return this.#lastFailure;
   }
 
   /** Loads the keys now and then at intervals; does not wait for them. */
@@ -92,18 +110,20 @@ export class IssuerKeys {
   }
 
   async #loadOnce(): Promise<void> {
-    const { load, metrics, logger } = this.#options;
+    const { load, metrics, logger, nowMs } = this.#options;
     const { name } = this.source;
     this.#cancelTimer?.();
     try {
       const loaded = await load(this.source);
       if (this.#isClosed) return;
       this.#use(loaded);
+      this.#loadedAtMs = nowMs();
       if (this.#failures > 0) logger.info({ issuer: name }, 'issuer reachable again');
       this.#failures = 0;
     } catch (error) {
       if (this.#isClosed) return;
       this.#failures += 1;
+      this.#lastFailure = { atMs: nowMs(), problem: describe(error) };
       // During an outage every attempt fails the same way.
       if (this.#failures === 1)
         logger.warn(

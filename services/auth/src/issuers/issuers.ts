@@ -7,6 +7,7 @@ import { keySource, tenantPlaceholder } from './definition.ts';
 import type { LoadedKeys } from './discovery.ts';
 import type { TokenIntrospection } from './introspection.ts';
 import { IssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
+import { TokenUsage } from './token-usage.ts';
 import {
   type Claims,
   type DecodedJwt,
@@ -44,7 +45,11 @@ export interface IssuersOptions extends IssuerKeysOptions {
 
 interface Trust<T> extends TrustedIssuer<T> {
   readonly keys: IssuerKeys;
+  readonly usage: TokenUsage;
 }
+
+/** Keys and tokens of an issuer since this process trusts it. */
+export type IssuerState = Pick<Trust<unknown>, 'keys' | 'usage'>;
 
 /** A verified token. Valid for as long as its issuer has the same keys. */
 interface Entry<T> {
@@ -83,17 +88,17 @@ export class Issuers<T> implements LifecycleComponent {
   replace(issuers: readonly TrustedIssuer<T>[]): void {
     const previous = this.#trusted;
     const kept = new Set<IssuerKeys>();
-    const reused = issuers.map(({ definition }) => {
+    const reused = issuers.map(({ definition }): IssuerState | undefined => {
       const source = keySource(definition);
-      const same = previous.find(({ keys }) => isDeepStrictEqual(keys.source, source))?.keys;
-      if (same !== undefined) kept.add(same);
+      const same = previous.find(({ keys }) => isDeepStrictEqual(keys.source, source));
+      if (same !== undefined) kept.add(same.keys);
       return same;
     });
     for (const { keys } of previous) if (!kept.has(keys)) keys.close();
-    this.#trusted = issuers.map((issuer, index) => ({
-      ...issuer,
-      keys: reused[index] ?? this.#create(issuer.definition),
-    }));
+    this.#trusted = issuers.map((issuer, index) => {
+      const { keys, usage } = reused[index] ?? this.#create(issuer.definition);
+      return { ...issuer, keys, usage };
+    });
     const named = this.#trusted.flatMap((trust): [string, Trust<T>][] =>
       trust.definition.issuer === undefined ? [] : [[trust.definition.issuer, trust]],
     );
@@ -118,11 +123,18 @@ export class Issuers<T> implements LifecycleComponent {
     return this.#trusted.length === 0;
   }
 
+  /** The issuer with a name of the configuration. */
+  find(name: string): IssuerState | undefined {
+    return this.#trusted.find(({ definition }) => definition.name === name);
+  }
+
   /** The caller of a token that was verified before, unless it has expired. */
   recall(token: string, nowMs: number): T | undefined {
     const entry = this.#verified.get(token);
     if (entry === undefined || nowMs >= entry.expiresAtMs) return undefined;
-    return entry.loaded === entry.trust.keys.current ? entry.caller : undefined;
+    if (entry.loaded !== entry.trust.keys.current) return undefined;
+    entry.trust.usage.recordUse(nowMs);
+    return entry.caller;
   }
 
   /**
@@ -138,7 +150,7 @@ export class Issuers<T> implements LifecycleComponent {
     const waitMs = Math.min(maxWaitMs, timeoutMs * timeoutShare);
     const jwt = decodeJwt(token);
     if (jwt === undefined) return this.#introspect(token, waitMs);
-    const trust = this.#find(jwt.claims);
+    const trust = this.#findByClaims(jwt.claims);
     if (trust !== undefined) return this.#verifyFor(trust, { token, jwt, waitMs });
     const unknown = this.#trusted.find(({ definition, keys }) => !definition.issuer && !keys.current);
     // The token may be of a cluster whose issuer is not known yet.
@@ -152,11 +164,11 @@ export class Issuers<T> implements LifecycleComponent {
   async verifyAssertion(assertion: string, audiences: readonly string[]): Promise<VerifiedAssertion> {
     const jwt = decodeJwt(assertion);
     if (jwt === undefined) return { ok: false, reason: 'it is no JWT' };
-    if (this.#find(jwt.claims) === undefined)
+    if (this.#findByClaims(jwt.claims) === undefined)
       for (const { definition, keys } of this.#trusted)
         if (definition.issuer === undefined && keys.current === undefined)
           await this.#waitFor(keys.loadUnknown(), maxWaitMs);
-    const trust = this.#find(jwt.claims);
+    const trust = this.#findByClaims(jwt.claims);
     if (trust === undefined) return { ok: false, reason: 'iss is not a trusted issuer' };
     const { definition, keys } = trust;
     if (!isOneTenant(definition)) return { ok: false, reason: 'its issuer has several tenants' };
@@ -178,14 +190,14 @@ export class Issuers<T> implements LifecycleComponent {
     return { ok: false, reason: verified.reason };
   }
 
-  #create(definition: IssuerDefinition): IssuerKeys {
+  #create(definition: IssuerDefinition): IssuerState {
     const keys = new IssuerKeys(keySource(definition), this.#options);
     this.#options.metrics?.add(definition.name);
     if (this.#isStarted) keys.start();
-    return keys;
+    return { keys, usage: new TokenUsage() };
   }
 
-  #find(claims: Claims): Trust<T> | undefined {
+  #findByClaims(claims: Claims): Trust<T> | undefined {
     const { iss } = claims;
     if (typeof iss !== 'string') return undefined;
     const exact = this.#byIssuer.get(iss);
@@ -210,7 +222,7 @@ export class Issuers<T> implements LifecycleComponent {
     const startedMs = performance.now();
     await this.#waitFor(trust.keys.loadUnknown(), check.waitMs);
     const waitMs = Math.max(0, check.waitMs - (performance.now() - startedMs));
-    const found = this.#find(check.jwt.claims);
+    const found = this.#findByClaims(check.jwt.claims);
     if (found !== undefined) return this.#verifyFor(found, { ...check, waitMs });
     const { name } = trust.definition;
     if (trust.keys.current === undefined)
@@ -291,6 +303,8 @@ export class Issuers<T> implements LifecycleComponent {
   #record(trust: Trust<T>, result: TokenVerification<T>): TokenVerification<T> {
     const label = result.ok ? 'accepted' : 'unavailable' in result ? 'unavailable' : 'rejected';
     this.#options.metrics?.recordToken(trust.definition.name, label);
+    trust.usage.recordToken(label);
+    if (result.ok) trust.usage.recordUse(this.#options.nowMs());
     return result;
   }
 }

@@ -17,7 +17,7 @@ export const adminScopeDocs = {
   'webhooks:write':
     'Manage webhooks and failed events. A webhook gets the data of all users that its events are about.',
   'policies:read':
-    'Explain checks, and read access policies and limits, their versions and the clients that have them, in the [admin API of the xDS server](xds-admin-api.md).',
+    'Explain checks, read [other token issuers](other-issuers.md), and read access policies and limits, their versions and the clients that have them, in the [admin API of the xDS server](xds-admin-api.md).',
 } as const;
 
 export type AdminScope = keyof typeof adminScopeDocs;

@@ -90,6 +90,7 @@ export async function countingServices(
     mailbox: undefined,
     explain: { current: undefined },
     issuers: { current: undefined },
+    issuerReport: { current: undefined },
     settings,
     store,
     keys: parsed.keys,

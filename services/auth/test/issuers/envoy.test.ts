@@ -71,7 +71,8 @@ issuers:
   - name: keycloak
     issuer: ${idp.issuer}
     audiences: [orders]
-    claims: { plan: plan, role: "realm_access.roles[0]" }
+    claims: { plan: plan, role: "realm_access.roles[0]", team: '["https://example.com/team"]' }
+    kinds: { client: "azp ^= 'job-'" }
 routes:
   - { path: /whoami, access: public, limit: [] }
 limit: [[plan, user_id]]
@@ -107,6 +108,24 @@ limit: [[plan, user_id]]
   const unknown = await send(await idp.sign({}, { kid: 'key-2' }));
   t.equal(unknown.status, 503);
   t.match(JSON.parse(unknown.text), { error_code: 'issuer_unavailable' });
+
+  const { body } = await server.call('GET', '/admin/issuers', { token: adminToken() });
+  t.match(body, {
+    file: /routes\.yaml$/,
+    issuers: [
+      {
+        ...{ name: 'keycloak', issuer: idp.issuer, audiences: ['orders'], prefix: 'name', kubernetes: false },
+        claims: { plan: 'plan', role: 'realm_access.roles[0]', team: '["https://example.com/team"]' },
+        kinds: { client: "azp ^= 'job-'" },
+        keys: {
+          ...{ current: false, loaded_at: String, failed_at: String, problem: /503/ },
+          ...{ issuer: idp.issuer, usable: [{ kid: 'key-1', kty: 'RSA' }], ignored: [] },
+        },
+        tokens: { accepted: 3, rejected: 1, unavailable: 1 },
+        last_used_at: String,
+      },
+    ],
+  });
 });
 
 t.test('an attribute of the file is a header and a limit, and follows what is stored', async (t) => {

@@ -4,6 +4,7 @@ import { auditArea } from './audit/routes.ts';
 import { deliveriesArea } from './deliveries/routes.ts';
 import { explainArea } from './explain/routes.ts';
 import { identityProvidersArea } from './identity-providers/routes.ts';
+import { issuersArea } from './issuers/routes.ts';
 import { limitsArea } from './limits/routes.ts';
 import { oauthClientsArea } from './oauth-clients/routes.ts';
 import { organizationsArea } from './organizations/routes.ts';
@@ -22,6 +23,7 @@ export const areas: readonly Area[] = [
   apiKeysArea,
   oauthClientsArea,
   identityProvidersArea,
+  issuersArea,
   auditArea,
   deliveriesArea,
 ];

@@ -64,6 +64,8 @@ function pageTable({
     { route: '/identity-providers', path: '/identity-providers', shows: 'Forum' },
     { route: '/identity-providers/:id', path: `/identity-providers/${provider}`, shows: 'Connection' },
     ...actionRows(providerSet, provider),
+    { route: '/issuers', path: '/issuers', shows: 'login' },
+    { route: '/issuers/:id', path: '/issuers/login', shows: 'cannot be loaded' },
     ...policyRows,
     { route: '/audit', path: '/audit', shows: 'Audit' },
     { path: `/audit?entry=${entryId}`, shows: 'actor_kind' },
@@ -98,6 +100,15 @@ const policyRows: readonly Row[] = [
   { route: '/policies/try', path: '/policies/try', shows: 'Nothing is stored' },
 ];
 
+/** A routes file with an issuer that the auth server does not ask: its address is not public. */
+function writeRoutes(t: Test): string {
+  const folder = makeTextFolder(t);
+  const issuer =
+    '{ name: login, issuer: "https://127.0.0.1:1", audiences: [orders], claims: { plan: plan } }';
+  folder.write('routes.yaml', `issuers: [${issuer}]\n`);
+  return `${folder.path}/routes.yaml`;
+}
+
 /** An xDS server with an object that it refuses; the URL of its admin API. */
 async function startXds(t: Test): Promise<string> {
   const folder = makeTextFolder(t);
@@ -118,7 +129,10 @@ t.setTimeout(240_000);
 t.test('pages of the console', { skip }, async (t) => {
   const suite = await ConsoleSuite.start(t, {
     settings: { CONSOLE_METRICS_URLS: 'http://127.0.0.1:1/metrics', CONSOLE_XDS_URL: await startXds(t) },
-    auth: { SVC_ORGANIZATIONS_ENABLED: 'true', SVC_API_KEYS_ENABLED: 'true' },
+    auth: {
+      ...{ SVC_ORGANIZATIONS_ENABLED: 'true', SVC_API_KEYS_ENABLED: 'true' },
+      SVC_EXT_AUTHZ_ROUTES_FILE: writeRoutes(t),
+    },
   });
   const page = await suite.signIn('/users');
   const [entry] = (await suite.callAuth('GET', '/admin/audit')) as unknown as readonly {

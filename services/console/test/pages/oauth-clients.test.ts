@@ -1,15 +1,37 @@
-// OAuth clients and identity providers, in Chromium over a real auth server.
+// OAuth clients, identity providers and token issuers, in Chromium over a real auth server.
 import { consoleClientId } from '@tollgate/admin-clients/first-party';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import postgres from 'postgres';
 import t from 'tap';
 import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { startIdentityProvider } from '../support/identity-provider.ts';
 
 const attack = '<img src=x onerror=alert(1)>';
 const script = 'javascript:alert(1)';
 
 t.setTimeout(180_000);
-t.test('OAuth clients and identity providers in the console', { skip }, async (t) => {
-  const suite = await ConsoleSuite.start(t);
+t.test('OAuth clients, identity providers and token issuers in the console', { skip }, async (t) => {
+  const provider = await startIdentityProvider(t, attack);
+  const folder = makeTextFolder(t);
+  const writeIssuers = (jwksUri = '') =>
+    folder.write(
+      'routes.yaml',
+      `issuers:
+  - name: login
+    issuer: ${provider.issuer}
+    audiences: [orders]
+    ca_file: ${provider.caFile}
+    claims: { plan: plan, team: '["${attack}"]' }${jwksUri && `\n    jwks_uri: ${jwksUri}`}
+`,
+    );
+  writeIssuers();
+  const suite = await ConsoleSuite.start(t, {
+    auth: {
+      SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml`,
+      SVC_EXT_AUTHZ_ISSUER_PRIVATE_HOSTS: '127.0.0.1',
+    },
+  });
   const sql = postgres(suite.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const page = await suite.signIn('/oauth-clients');
@@ -166,6 +188,28 @@ t.test('OAuth clients and identity providers in the console', { skip }, async (t
     t.strictSame(await suite.callAuth('GET', '/admin/custom-providers'), { providers: [] });
     await page.open(`${suite.url}/audit?action=custom_provider_deleted`);
     t.match(await readText(page), /custom_provider_deleted\s+ada@example\.com/);
+  });
+
+  await t.test('an issuer is shown with its keys, and what keeps them from being loaded', async (t) => {
+    await page.open(`${suite.url}/issuers`);
+    t.match(
+      await readText(page),
+      /login\s+https:\/\/127\.0\.0\.1.*orders\s+current\s+1 key\s.*routes\.yaml/s,
+    );
+    await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
+    t.match(await readText(page), /Last failure\s+none.*Published keys.*<img src.*EC P-256\s+ES256/s);
+    t.match(await readText(page), /user_id\s+sub\s+plan\s+plan\s+team\s+(\["|)<img src/);
+    t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
+    writeIssuers(`${provider.issuer}/nothing`);
+    await awaitUntil(
+      async () => {
+        await page.open(`${suite.url}/issuers/login`);
+        return /cannot be loaded.*status 404.*503 until then.*issuers check/s.test(await readText(page));
+      },
+      { what: 'the changed file', timeoutMs: 20_000 },
+    );
+    await page.open(`${suite.url}/issuers/other`);
+    t.match(await readText(page), 'There is no such page');
   });
 });
 

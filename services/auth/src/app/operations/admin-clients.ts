@@ -40,6 +40,12 @@ export const adminClientsOperations: Operations = {
     summary: 'Replace the secret of an OAuth client, and end its tokens',
     response: 'OAuthClient',
   },
+  'GET /admin/issuers': {
+    id: 'adminListIssuers',
+    ...forAdmin('policies:read'),
+    summary: 'List other token issuers that the gateway accepts, with the state of their keys',
+    response: 'TokenIssuerList',
+  },
   'GET /admin/custom-providers': {
     id: 'adminListProviders',
     ...forAdmin('providers:write'),
