@@ -4,8 +4,8 @@ import type { FoundOneTimeToken } from '../one-time-tokens/store.ts';
 import { hasRecentSignIn, reauthenticationNeeded } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
+import type { AccountContext } from './context.ts';
 import { checkNonce } from './reauthentication.ts';
-import type { AccountContext } from './update.ts';
 
 interface NewPassword {
   /** Has passed `checkPassword`. */

@@ -6,7 +6,7 @@ import { oneTimeTokenHashes } from '../one-time-tokens/hash.ts';
 import type { FoundOneTimeToken } from '../one-time-tokens/store.ts';
 import type { User } from '../users/user.ts';
 import { findPhoneToken } from '../verification/find-token.ts';
-import type { AccountContext } from './update.ts';
+import type { AccountContext } from './context.ts';
 
 /**
  * Verifies the nonce that the user was sent. The caller spends the returned token with the change.

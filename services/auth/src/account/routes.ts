@@ -8,8 +8,9 @@ import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticateUser, type Caller } from '../sessions/authenticate.ts';
 import { toUserJson } from '../users/user.ts';
 import { confirmSession } from './change-password.ts';
+import type { AccountContext } from './context.ts';
 import { sendNonce } from './reauthentication.ts';
-import { type AccountContext, updateOwnUser } from './update.ts';
+import { updateOwnUser } from './update.ts';
 
 const updateBody = body({
   email: optionalText,

@@ -2,12 +2,13 @@ import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
-import { type CodeChallenge, flowType, startFlow } from '../flows/pkce.ts';
+import { flowType, startFlow } from '../flows/pkce.ts';
+import type { CodeChallenge } from '../flows/store.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendLink } from '../messages/links.ts';
 import { readChannel, sendPhoneCode } from '../messages/phone-codes.ts';
 import { notify } from '../messages/send.ts';
-import type { SmsChannel } from '../messages/sms.ts';
+import type { SmsChannel } from '../messages/sms-gateway.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
@@ -18,10 +19,8 @@ import { saveUser } from '../users/save-user.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { readEmail, readPhone, type User, type UserChanges } from '../users/user.ts';
 import { changeContact } from '../verification/change-contact.ts';
-import type { VerificationContext } from '../verification/verify.ts';
 import { type ChosenPassword, choosePassword, confirmChange } from './change-password.ts';
-
-export type AccountContext = VerificationContext;
+import type { AccountContext } from './context.ts';
 
 interface OwnUpdateInput extends OwnUpdateRequest {
   /** The link in the mail then returns a code. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { toKeyJson } from '../api-keys/api-key.ts';
+import type { ApiKeysContext } from '../api-keys/context.ts';
 import {
-  type ApiKeysContext,
   createApiKey,
   getApiKey,
   requireApiKeys,

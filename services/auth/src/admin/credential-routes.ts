@@ -5,7 +5,7 @@ import { type VerifyContext, verifyKey } from '../ext-authz/verify-key.ts';
 import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
 import { adminScopes } from '../sessions/admin-scopes.ts';
 import { authenticateAdmin, verifyAdminToken } from '../sessions/authenticate.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
+import type { SessionsContext } from '../sessions/context.ts';
 
 type CredentialContext = SessionsContext & VerifyContext;
 

@@ -5,20 +5,15 @@ import type { AuditAction } from '../audit/actions.ts';
 import { auditEntry } from '../audit/audit-log.ts';
 import { describeChanges } from '../audit/changes.ts';
 import { settingsSpec } from '../config/settings.ts';
-import type { Transactions } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
 import { type ApiKey, type KeyOwner, type OwnerWithKeys, toColumns } from './api-key.ts';
+import type { ApiKeysContext } from './context.ts';
 import { type KeyInput, type KeyValues, maxLifeMs, newKeyValues, readKeyInput } from './input.ts';
 import { createKey, digestKey } from './key-format.ts';
 import { checkGivenRights, checkNotItself, requireOwnRights } from './rights.ts';
 import { isAtMost } from './role.ts';
 import type { ApiKeyStore } from './store.ts';
-
-export type ApiKeysContext = SessionsContext & {
-  readonly store: Transactions & { readonly apiKeys: ApiKeyStore };
-};
 
 /** A key with its text, which is returned once. */
 export interface IssuedKey {

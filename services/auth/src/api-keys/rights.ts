@@ -2,7 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type AdminRequest, checkRoles, checkScopes } from '../sessions/admin-request.ts';
 import type { ApiKey } from './api-key.ts';
-import type { ApiKeysContext } from './keys.ts';
+import type { ApiKeysContext } from './context.ts';
 
 type Rights = Pick<ApiKey, 'user_id' | 'role' | 'admin_scopes' | 'expires_at' | 'allowed_networks'>;
 

@@ -17,9 +17,9 @@ import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import type { User } from '../users/user.ts';
 import { type ApiKey, toKeyJson } from './api-key.ts';
+import type { ApiKeysContext } from './context.ts';
 import type { KeyInput } from './input.ts';
 import {
-  type ApiKeysContext,
   createApiKey,
   getOwnKey,
   getOwnKeyForChange,

@@ -4,8 +4,7 @@ import { type Queryable, toObject } from '../db/connection.ts';
 import { batchedInput, column } from '../db/fragments.ts';
 import { boolean, json, jsonOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { parameters, type StatementRow, statement } from '../db/statement.ts';
-import type { ApiKeyState } from './key-cache.ts';
-import { compileNetworks } from './networks.ts';
+import { compileNetworks, type Networks } from './networks.ts';
 
 // See `batchedInput` for `offset 0`.
 const keyState = {
@@ -104,4 +103,42 @@ function toState(r: StatementRow<typeof findStates>): ApiKeyState | undefined {
 function readLimit(stored: Json): LimitOverride | undefined {
   const parsed = parseLimitOverride(stored);
   return parsed.ok ? parsed.limit : undefined;
+}
+
+/** The state of a key and its owner, which decides on requests with the key. */
+export interface ApiKeyState {
+  readonly id: string;
+  readonly userId: string | undefined;
+  readonly orgId: string | undefined;
+  readonly scopes: readonly string[];
+  readonly adminScopes: readonly string[];
+  readonly role: string | undefined;
+  readonly plan: string | undefined;
+  readonly limit: LimitOverride | undefined;
+  /** Unix time in milliseconds. */
+  readonly expiresAtMs: number | undefined;
+  /** Undefined: any address. */
+  readonly networks: Networks | undefined;
+  readonly metadata: JsonObject;
+  readonly disabled: boolean;
+  /** The user who owns the key. Undefined for other owners, and for a deleted user. */
+  readonly user: KeyUser | undefined;
+  /** The organization that owns the key. */
+  readonly organization: KeyOrganization | undefined;
+}
+
+/** State of the user, with the members of the identity cache. */
+interface KeyUser {
+  readonly role: string;
+  readonly appMetadata: JsonObject;
+  readonly isAnonymous: boolean;
+  readonly bannedUntil: Date | undefined;
+  /** A user's key does not act for an organization. */
+  readonly organization: undefined;
+}
+
+/** The plan and the limit that an organization shares with its keys. */
+interface KeyOrganization {
+  readonly plan: string | undefined;
+  readonly limit: LimitOverride | undefined;
 }

@@ -11,7 +11,7 @@ import type { Limiter } from '../limits/limiter.ts';
 import type { AdminKeyLimit } from '../limits/wrong-keys.ts';
 import type { Mailbox } from '../messages/mailbox.ts';
 import type { Mailer } from '../messages/mailer.ts';
-import type { SmsGateway } from '../messages/sms.ts';
+import type { SmsGateway } from '../messages/sms-gateway.ts';
 import type { ClientDocuments } from '../oauth/client-documents.ts';
 import type { LeakedPasswords } from '../passwords/leaked-passwords.ts';
 import type { PasswordHasher } from '../passwords/passwords.ts';

@@ -2,7 +2,7 @@ import { normalizeHost } from '@tollgate/policies/match/hosts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { createClaims } from '../sessions/access-token.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
+import type { SessionsContext } from '../sessions/context.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { digestOf } from './cookies.ts';

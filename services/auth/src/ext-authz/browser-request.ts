@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import { isSecure } from '../http/cookies.ts';
-import type { AuthzRequest } from './decision.ts';
+import type { AuthzRequest } from './request.ts';
 
 /** The parts of a request that say how a browser sends it. */
 export type BrowserRequest = Pick<AuthzRequest, 'method' | 'host' | 'headers'>;

@@ -18,20 +18,13 @@ import type { BrowserSessionStore } from '../browser-sessions/store.ts';
 import { pageUrl } from '../http/page-url.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { renderFailedSignIn, renderSignOut } from '../pages/application-pages.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
+import type { SessionsContext } from '../sessions/context.ts';
 import { signOut } from '../sessions/sessions.ts';
 import { mayBeCrossSite, requestOrigin } from './browser-request.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
-import type { AuthzRequest } from './decision.ts';
-import {
-  type AuthzDenied,
-  askToSignOut,
-  forbidden,
-  redirectBrowser,
-  signedOut,
-  signInFailed,
-} from './denials.ts';
-import type { HeaderChanges } from './identity-headers.ts';
+import { askToSignOut, forbidden, redirectBrowser, signedOut, signInFailed } from './denials.ts';
+import type { AuthzRequest } from './request.ts';
+import type { AuthzDenied, HeaderChanges } from './result.ts';
 
 export type BrowsersContext = SessionsContext & {
   readonly store: { readonly browserSessions: Pick<BrowserSessionStore, 'exchange' | 'findMany'> };

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { clientNetwork } from '../http/request-metadata.ts';
 import { classifyAddress } from '../outbound/fetch.ts';
-import type { AuthzRequest } from './decision.ts';
+import type { AuthzRequest } from './request.ts';
 
 /** Networks that have a name in `SVC_SECURITY_TRUSTED_PROXIES`, as in Fastify's `trustProxy`. */
 const namedNetworks: Readonly<Record<string, readonly string[]>> = {

@@ -1,7 +1,7 @@
 import { MessageReader } from '@tollgate/kit/grpc/message-reader';
 import type { RouteReference } from '@tollgate/policies/match/route';
-import type { AuthzRequest } from './decision.ts';
-import type { HeaderChanges } from './identity-headers.ts';
+import type { AuthzRequest } from './request.ts';
+import type { HeaderChanges } from './result.ts';
 import type { RouteMetadataCache } from './route-metadata.ts';
 
 // The messages of usual checks are read and written here, without reflection, which costs more than

@@ -4,8 +4,8 @@ import { isCookieOf } from '../browser-sessions/cookies.ts';
 import type { BrowserSessionState } from '../browser-sessions/store.ts';
 import type { Settings } from '../config/settings.ts';
 import { isLowAssurance } from '../sessions/assurance.ts';
-import type { AuthzDenied } from './denials.ts';
-import type { Caller, Token } from './identity.ts';
+import type { Caller, Token } from './caller.ts';
+import type { AuthzDenied } from './result.ts';
 
 type Bearer = { readonly token: string } | { readonly reason: string };
 

@@ -1,7 +1,7 @@
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { AuthenticatedAccess } from '@tollgate/policies/compile/access';
 import { hasBrowser } from '@tollgate/policies/compile/browser';
-import type { PolicyTable, RoutedRequest } from '@tollgate/policies/compile/policy-table';
+import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { findFixedReason, findUnmetCondition } from '@tollgate/policies/decide/access';
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import {
@@ -15,8 +15,8 @@ import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
 import { isNavigation } from './browser-request.ts';
 import { type Browsers, stripCookies } from './browsers.ts';
+import type { Caller } from './caller.ts';
 import {
-  type AuthzDenied,
   forbidden,
   forDpop,
   insufficientAssurance,
@@ -26,39 +26,13 @@ import {
   refuse,
   unavailable,
 } from './denials.ts';
-import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts';
-import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
+import { type AuthzContext, CallerIdentifier } from './identity.ts';
+import { identityHeaders } from './identity-headers.ts';
 import { needsProof, ProofChecker, type ReadProof, usesDpop } from './proof.ts';
-import { joinResults, type LimitedCheck, type RateLimiter, type RateLimitResult } from './rate-limiter.ts';
+import { joinResults, type LimitedCheck, type RateLimiter } from './rate-limiter.ts';
+import type { AuthzRequest } from './request.ts';
 import { challengeWithResource } from './resource-metadata.ts';
-
-/** The parts of a request that a decision depends on. The path is not decoded or normalized. */
-export interface AuthzRequest extends RoutedRequest {
-  /** Values of all `authorization` headers in order; values joined by a proxy are one. */
-  readonly authorization: readonly string[];
-  /**
-   * IP address of the client or the proxy that is connected to the gateway. Empty if only
-   * `X-Forwarded-For` has it.
-   */
-  readonly sourceAddress: string;
-  /** Values of all `x-forwarded-for` headers in order. */
-  readonly forwardedFor: readonly string[];
-  /** Names of all headers, in lower case. */
-  readonly headerNames: readonly string[];
-}
-
-export type AuthzDecision = AuthzAllowed | AuthzDenied;
-
-export interface AuthzAllowed {
-  readonly allowed: true;
-  /** Undefined on a public route without a valid token. */
-  readonly identity: CallerIdentity | undefined;
-  readonly headers: HeaderChanges;
-  /** Undefined if no limit applies. */
-  readonly rateLimit?: RateLimitResult['code'];
-  /** The response to the client has them, such as `ratelimit-remaining`. */
-  readonly responseHeaders?: Readonly<Record<string, string>>;
-}
+import type { AuthzAllowed, AuthzDecision, AuthzDenied, RateLimitResult } from './result.ts';
 
 export interface AuthorizerContext extends AuthzContext {
   /** The rules in force, read for each request. */

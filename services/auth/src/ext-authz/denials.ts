@@ -1,35 +1,11 @@
 import { denialStatuses } from '@tollgate/policies/decide/access';
-import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import type { FailedMatch } from '@tollgate/policies/decide/match-request';
 import { proofAlgorithms } from '../dpop/proof.ts';
 import type { ProofResult } from '../dpop/proofs.ts';
 import { nonceHeader, wrongSchemeMessage } from '../dpop/request.ts';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
-import type { RateLimitResult } from './rate-limiter.ts';
-
-/** The response to the client, with the JSON body `{ code, error_code, msg }`. */
-export interface AuthzDenied {
-  readonly allowed: false;
-  /**
-   * 302 and 303 to another page, 400 ambiguous path, 401 no valid token, 403 not permitted, 405 the
-   * page for the sign-out, 429 over limit, 503 unavailable.
-   */
-  readonly httpStatus: 302 | 303 | 400 | 401 | 403 | 405 | 429 | 503;
-  readonly errorCode: string;
-  readonly message: string;
-  /**
-   * In addition to `content-type`: `www-authenticate` (RFC 6750 §3, RFC 9470), `retry-after` with
-   * 429 and 503, `ratelimit-…` with 429.
-   */
-  readonly headers: Readonly<Record<string, string>>;
-  /** HTML instead of the JSON. */
-  readonly page?: string;
-  /** Set if a limit applied. */
-  readonly rateLimit?: RateLimitResult['code'];
-  /** Set with `rateLimit`, unless the caller has no identity. */
-  readonly identity?: CallerIdentity | undefined;
-}
+import type { AuthzDenied } from './result.ts';
 
 /** Denials that another token would not change. */
 export type ForbiddenCode =

@@ -6,14 +6,16 @@ import { type MatchedPolicy, matchRequest, type RequestMatch } from '@tollgate/p
 import type { RouteHit, RouteReference } from '@tollgate/policies/match/route';
 import { errors } from '../errors.ts';
 import { isNavigation } from './browser-request.ts';
-import { type AuthzDecision, type AuthzRequest, decide, findFixedDenial } from './decision.ts';
+import type { Caller } from './caller.ts';
+import { decide, findFixedDenial } from './decision.ts';
 import { overLimit, refuse, unavailable } from './denials.ts';
 import { type ExplainCallerContext, type ExplainedCaller, identifyExplained } from './explain-caller.ts';
 import { identityMetadata } from './grpc.ts';
-import type { Caller } from './identity.ts';
 import type { LimitPeek } from './rate-limit.ts';
 import type { RateLimiter } from './rate-limiter.ts';
+import type { AuthzRequest } from './request.ts';
 import type { ResourceMetadata } from './resource-metadata.ts';
+import type { AuthzDecision } from './result.ts';
 
 export interface ExplainedRequest extends ExplainedCaller {
   readonly method: string;

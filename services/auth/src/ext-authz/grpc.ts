@@ -23,11 +23,13 @@ import {
   type WantedParts,
   writeAllowed,
 } from './codec.ts';
-import type { Authorizer, AuthzAllowed, AuthzDecision, AuthzRequest } from './decision.ts';
-import { type AuthzDenied, denialBody, denialHeaders } from './denials.ts';
+import type { Authorizer } from './decision.ts';
+import { denialBody, denialHeaders } from './denials.ts';
 import { CallerHeaders } from './identity-headers.ts';
 import type { ReadProof } from './proof.ts';
+import type { AuthzRequest } from './request.ts';
 import type { ResourceAnswer, ResourceMetadata } from './resource-metadata.ts';
+import type { AuthzAllowed, AuthzDecision, AuthzDenied } from './result.ts';
 import { decodeRouteMetadata } from './route-metadata.ts';
 
 /** @see envoy.service.auth.v3.Authorization.Check */

@@ -17,8 +17,10 @@ import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { type HandshakeReport, reportHandshakes, type WatchedTls } from '@tollgate/kit/tls';
 import { addHeader, noHeaders, type WantedHeaders } from './codec.ts';
-import type { Authorizer, AuthzDecision, AuthzRequest } from './decision.ts';
+import type { Authorizer } from './decision.ts';
 import { ambiguousPath, denialBody, denialHeaders } from './denials.ts';
+import type { AuthzRequest } from './request.ts';
+import type { AuthzDecision } from './result.ts';
 
 const removeHeader = 'x-envoy-auth-headers-to-remove';
 /** Envoy's timeout in milliseconds. Envoy overwrites what a client sends. */

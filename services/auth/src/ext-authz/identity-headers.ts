@@ -1,14 +1,5 @@
 import { attributeOutputs, type CallerIdentity, headerName } from '@tollgate/policies/decide/caller';
-import type { AuthzDenied } from './denials.ts';
-
-/** Changes to the request that Envoy makes before it forwards it. */
-export interface HeaderChanges {
-  /**
-   * Each replaces all headers of its name. No name is also in `remove`, which Envoy applies last.
-   */
-  readonly set: Readonly<Record<string, string>>;
-  readonly remove: readonly string[];
-}
+import type { AuthzDenied, HeaderChanges } from './result.ts';
 
 /** Headers that carry the identity of the caller to upstreams, without those of the routes file. */
 export const identityHeaderNames: readonly string[] = attributeOutputs.map(({ header }) => header);

@@ -17,29 +17,19 @@ import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.t
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { readAssurance } from '../sessions/assurance.ts';
 import { mayBeCrossSite } from './browser-request.ts';
+import type { Caller, Token } from './caller.ts';
 import { claimAudiences, claimText, maxScopeChars } from './claim-text.ts';
 import { parsePlan, readAdded, readAttribute, readPlan, type StoredValues } from './claim-values.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
 import { findSessionEnd, parseBearer, signInFirst, toSessionToken } from './credentials.ts';
-import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './denials.ts';
+import { forbidden, invalidToken, noToken, unavailable } from './denials.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
 import { type Credentials, type KeyContext, KeyIdentifier } from './key-identifier.ts';
 import { readInTime } from './read-in-time.ts';
+import type { AuthzDenied } from './result.ts';
 import { claimedValues, findStateProblem } from './token-state.ts';
-
-/** The caller, or the response of a route that requires one. */
-export type Caller =
-  | KnownCaller
-  | {
-      readonly ok: false;
-      readonly denial: AuthzDenied;
-      /** Headers with an API key, which upstreams must not see. */
-      readonly credentials?: readonly string[];
-      /** Whether a browser gets a session at the sign-in page. */
-      readonly canSignIn?: true;
-    };
 
 /** Parts that ext_authz shares with the API, and its own caches. */
 export interface AuthzContext {
@@ -80,19 +70,6 @@ export interface AuthzContext {
     | 'extAuthzCookieDomain'
     | 'apiExternalUrl'
   >;
-}
-
-/** A verified token. Ids are in lower case; a token without a user or session has undefined. */
-export interface Token {
-  readonly userId: string | undefined;
-  readonly sessionId: string | undefined;
-  /** The client that got the token for itself. */
-  readonly clientId: string | undefined;
-  /** The active organization. Undefined also if organizations are disabled. */
-  readonly orgId: string | undefined;
-  readonly claims: JwtClaims;
-  /** The mapping in force when the request arrived. */
-  readonly mapping: ClaimMapping;
 }
 
 /** A caller, and the values that it was created from. */

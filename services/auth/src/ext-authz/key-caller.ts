@@ -1,13 +1,14 @@
 import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import type { LimitOverride } from '@tollgate/policies/decide/limit-override';
 import type { ClaimMapping } from '@tollgate/policies/routes-file/claim-mapping';
-import type { ApiKeyState } from '../api-keys/key-cache.ts';
 import { isWellFormedKey, maxImportedChars } from '../api-keys/key-format.ts';
 import { keyRoleOf } from '../api-keys/role.ts';
+import type { ApiKeyState } from '../api-keys/state-store.ts';
 import type { Settings } from '../config/settings.ts';
 import { isBanned } from '../users/user.ts';
 import { parsePlan, readAdded, readPlan } from './claim-values.ts';
-import { type AuthzDenied, forbidden, invalidToken } from './denials.ts';
+import { forbidden, invalidToken } from './denials.ts';
+import type { AuthzDenied } from './result.ts';
 
 export type KeyProblem =
   | 'invalid_api_key'

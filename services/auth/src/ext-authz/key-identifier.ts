@@ -1,15 +1,15 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { LimitOverride } from '@tollgate/policies/decide/limit-override';
 import type { ClaimMapping } from '@tollgate/policies/routes-file/claim-mapping';
-import type { ApiKeyCache, ApiKeyState } from '../api-keys/key-cache.ts';
+import type { ApiKeyCache } from '../api-keys/key-cache.ts';
+import type { ApiKeyState } from '../api-keys/state-store.ts';
 import type { Settings } from '../config/settings.ts';
 import { type Usage, usePrecisionMs } from '../db/usage.ts';
 import { WrongKeys } from '../limits/wrong-keys.ts';
+import type { Caller } from './caller.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
 import { noHeaders, type WantedHeaders } from './codec.ts';
-import type { AuthzRequest } from './decision.ts';
-import { type AuthzDenied, invalidToken, overLimit } from './denials.ts';
-import type { Caller } from './identity.ts';
+import { invalidToken, overLimit } from './denials.ts';
 import { KnownCaller } from './identity-headers.ts';
 import {
   denyKey,
@@ -22,6 +22,8 @@ import {
 } from './key-caller.ts';
 import type { KeyMetrics } from './observability.ts';
 import { readInTime } from './read-in-time.ts';
+import type { AuthzRequest } from './request.ts';
+import type { AuthzDenied } from './result.ts';
 
 /** The parts of a request that identify its caller. */
 export type Credentials = Pick<

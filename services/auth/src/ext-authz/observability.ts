@@ -6,9 +6,10 @@ import { matchRequest } from '@tollgate/policies/decide/match-request';
 import type { RouteRule, RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CredentialCacheStats } from '../db/credential-cache.ts';
-import type { Authorizer, AuthzDecision, AuthzRequest } from './decision.ts';
+import type { Authorizer } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
-import type { RateLimitResult } from './rate-limiter.ts';
+import type { AuthzRequest } from './request.ts';
+import type { AuthzDecision, RateLimitResult } from './result.ts';
 
 interface ObserveOptions {
   /** Gets a line per check at level debug. */

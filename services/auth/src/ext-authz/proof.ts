@@ -2,12 +2,12 @@ import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
 import type { DpopProofs } from '../dpop/proofs.ts';
 import { isSecure } from '../http/cookies.ts';
+import type { Caller } from './caller.ts';
 import { parseBearer } from './credentials.ts';
-import type { AuthzRequest } from './decision.ts';
 import { invalidProof, unavailable, wrongScheme } from './denials.ts';
-import type { Caller } from './identity.ts';
 import type { KnownCaller } from './identity-headers.ts';
 import { readInTime } from './read-in-time.ts';
+import type { AuthzRequest } from './request.ts';
 
 /** Reads the header `DPoP`, with the values of several joined by commas. */
 export type ReadProof = () => string | undefined;

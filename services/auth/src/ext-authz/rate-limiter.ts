@@ -9,7 +9,6 @@ import type { CallerIdentity } from '@tollgate/policies/decide/caller';
 import { serverSettings } from '../config/server.ts';
 import type { Settings } from '../config/settings.ts';
 import { ClientAddresses, unknownAddress } from './client-address.ts';
-import type { AuthzRequest } from './decision.ts';
 import type { RateLimitMetrics } from './observability.ts';
 import {
   describeLimit,
@@ -21,6 +20,8 @@ import {
   writeRateLimitRequest,
 } from './rate-limit.ts';
 import { timeoutShare } from './read-in-time.ts';
+import type { AuthzRequest } from './request.ts';
+import type { RateLimitResult } from './result.ts';
 
 /** @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 const callPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -59,11 +60,6 @@ export interface LimitedCheck {
   /** Time left for the check; infinite without a deadline. */
   readonly timeLeftMs: number;
 }
-
-export type RateLimitResult =
-  | RateLimitAnswer
-  /** The service failed or was too slow. */
-  | { readonly code: 'error'; readonly allowed: boolean };
 
 /** The result of several domains: the first that denies, or else the limit with the least left. */
 export function joinResults(results: readonly RateLimitResult[]): RateLimitResult {

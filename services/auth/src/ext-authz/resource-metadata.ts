@@ -4,8 +4,8 @@ import { isMetadataPath, type ProtectedResource } from '@tollgate/policies/compi
 import { type MatchedPolicy, matchRequest } from '@tollgate/policies/decide/match-request';
 import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { proofAlgorithms } from '../dpop/proof.ts';
-import type { AuthzRequest } from './decision.ts';
-import type { AuthzDenied } from './denials.ts';
+import type { AuthzRequest } from './request.ts';
+import type { AuthzDenied } from './result.ts';
 
 /** A response to the client that is no denial. */
 export interface ResourceAnswer {

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
 import { isBanned } from '../users/user.ts';
+import type { Token } from './caller.ts';
 import type { StoredValues } from './claim-values.ts';
-import type { Token } from './identity.ts';
 import type { IdentityState } from './identity-cache.ts';
 
 /** The values as of when the token was issued, which has no plan and limit of an organization. */

@@ -3,21 +3,14 @@ import type { AppError } from '@tollgate/kit/errors';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { randomDigestedToken } from '../keys/secrets.ts';
-import { type IssuedSession, prepareSession, type SessionsContext, storeSession } from '../sessions/issue.ts';
+import type { SessionsContext } from '../sessions/context.ts';
+import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
 import { reissueSession } from '../sessions/refresh.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { type Flow, type FlowRequest, type FlowStore, handover } from './store.ts';
+import { type CodeChallenge, type Flow, type FlowRequest, type FlowStore, handover } from './store.ts';
 
 export type FlowsContext = SessionsContext & { readonly store: { readonly flows: FlowStore } };
-
-/** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
-export type ChallengeMethod = 's256' | 'plain';
-
-export interface CodeChallenge {
-  readonly challenge: string;
-  readonly method: ChallengeMethod;
-}
 
 /**
  * How tokens reach the client: in the fragment of a redirect, or in exchange for a code and a

@@ -4,7 +4,6 @@ import { parameters, raw, statement } from '../db/statement.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
 import { toStoredForm } from '../keys/secrets.ts';
 import { toUser, type User, userColumns, userRow } from '../users/user.ts';
-import type { ChallengeMethod, CodeChallenge } from './pkce.ts';
 
 /** Value of the claim `amr` of the session. */
 export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change';
@@ -138,4 +137,12 @@ function toFlow(r: RowOf<typeof flowRow>): Flow {
     createdAt: r.flow_created_at,
     codeIssuedAt: r.auth_code_issued_at ?? undefined,
   };
+}
+
+/** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
+export type ChallengeMethod = 's256' | 'plain';
+
+export interface CodeChallenge {
+  readonly challenge: string;
+  readonly method: ChallengeMethod;
 }

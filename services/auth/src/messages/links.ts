@@ -9,10 +9,10 @@ import { hashOneTimeToken, otpDigits } from '../one-time-tokens/hash.ts';
 import type { OneTimeToken } from '../one-time-tokens/store.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { toUserJson, type User } from '../users/user.ts';
+import type { MessagesContext } from './context.ts';
 import { type LinkDefinition, type LinkKind, linkDefinitions } from './link-definitions.ts';
 import type { OutgoingMail } from './mailer.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
-import type { MessagesContext } from './send.ts';
 /** A code with the token that is stored for it. */
 export interface LinkToken {
   readonly code: string;

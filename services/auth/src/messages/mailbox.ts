@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import { type AddRoutes, denyCors } from '../http/api.ts';
-import type { MailMessage, MailTransport } from './mailer.ts';
+import type { MailMessage, MailTransport } from './mail-transport.ts';
 
 interface MailboxEntry extends MailMessage {
   readonly id: number;

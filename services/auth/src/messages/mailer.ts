@@ -10,6 +10,7 @@ import { parseTemplate, type Template } from '../templates/template.ts';
 import { buttonSelector } from './built-in-mails.ts';
 import { chooseSource, type MailSource, readMailSources } from './mail-sources.ts';
 import { MailTemplates } from './mail-templates.ts';
+import type { MailMessage, MailTransport } from './mail-transport.ts';
 import { Mailbox } from './mailbox.ts';
 import { SmtpTransport, toHeaders, toMailType } from './smtp.ts';
 
@@ -21,26 +22,6 @@ export interface OutgoingMail {
   readonly languages: readonly string[];
   /** Values of the template by name: `SiteURL`, `Email`, `Token`, `ConfirmationURL`, … */
   readonly variables: JsonObject;
-}
-
-/** A rendered mail. */
-export interface MailMessage {
-  readonly kind: MailKind;
-  readonly from: { readonly name: string; readonly address: string };
-  readonly to: string;
-  readonly subject: string;
-  readonly html: string;
-  /** The mail as plain text. */
-  readonly text: string;
-  /** Additional headers; a key may occur several times. */
-  readonly headers: readonly { readonly key: string; readonly value: string }[];
-}
-
-export interface MailTransport {
-  /** Resolves when the mail server has accepted the mail. Rejects on failure and timeout. */
-  deliver(message: MailMessage): Promise<void>;
-  /** Connects as `deliver` does, without sending a mail. */
-  deliverNothing(): Promise<void>;
 }
 
 interface MailerOptions {

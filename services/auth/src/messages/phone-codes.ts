@@ -8,9 +8,9 @@ import { hashOneTimeToken, otpDigits } from '../one-time-tokens/hash.ts';
 import type { OneTimeToken } from '../one-time-tokens/store.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { toUserJson, type User } from '../users/user.ts';
+import type { MessagesContext } from './context.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
-import type { MessagesContext } from './send.ts';
-import type { CodeMessage, SmsChannel, SmsGateway } from './sms.ts';
+import type { CodeMessage, SmsChannel, SmsGateway } from './sms-gateway.ts';
 
 /** Fixed codes of phones that get no message: for app reviewers and tests. */
 interface TestCodes {

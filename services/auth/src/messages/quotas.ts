@@ -3,8 +3,8 @@ import type { Settings } from '../config/settings.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type Contact, getAddress } from '../users/user.ts';
+import type { MessagesContext } from './context.ts';
 import { linkDefinitions } from './link-definitions.ts';
-import type { MessagesContext } from './send.ts';
 
 /** Whole seconds until the next message may be sent; 0 if it may be sent now. */
 export function secondsUntilNext(sentAt: Date | undefined, spacingMs: number, nowMs: number): number {

@@ -2,16 +2,15 @@ import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
-import { type CodeChallenge, type FlowsContext, flowType, startFlow } from '../flows/pkce.ts';
-import type { FlowMethod } from '../flows/store.ts';
+import { flowType, startFlow } from '../flows/pkce.ts';
+import type { CodeChallenge, FlowMethod } from '../flows/store.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { userLanguages } from '../i18n/languages.ts';
 import type { NotificationKind } from '../i18n/texts/mail-kinds.ts';
-import type { OneTimeTokenStore } from '../one-time-tokens/store.ts';
 import { type Contact, getAddress, toUserJson, type User } from '../users/user.ts';
+import type { MessagesContext } from './context.ts';
 import { type LinkKind, linkDefinitions } from './link-definitions.ts';
 import { sendLink } from './links.ts';
-import type { Mailer } from './mailer.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import {
   enforceContactSpacing,
@@ -19,14 +18,8 @@ import {
   secondsUntilNext,
   takeSimulatedQuota,
 } from './quotas.ts';
-import type { SmsChannel, SmsGateway } from './sms.ts';
+import type { SmsChannel } from './sms-gateway.ts';
 import { toMailType } from './smtp.ts';
-
-export type MessagesContext = FlowsContext & {
-  readonly store: { readonly oneTimeTokens: OneTimeTokenStore };
-  readonly mailer: Pick<Mailer, 'send' | 'sendNothing'>;
-  readonly sms: SmsGateway;
-};
 
 /** Kinds of messages to a user; the code for a change of phone counts as `change`. */
 export type SendingKind = 'confirmation' | 'recovery' | 'magiclink' | 'change';

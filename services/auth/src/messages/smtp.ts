@@ -4,7 +4,7 @@ import type { ExtraHeaders } from '../config/mail-headers.ts';
 import type { Settings } from '../config/settings.ts';
 import type { MailKind } from '../i18n/texts/mail-kinds.ts';
 import { WorkQueue } from '../work-queue.ts';
-import type { MailMessage, MailTransport } from './mailer.ts';
+import type { MailMessage, MailTransport } from './mail-transport.ts';
 
 /** Limit of each step of a delivery, and of the whole. */
 const defaultTimeoutMs = 10_000;

@@ -1,4 +1,4 @@
-import type { PasskeysContext } from '../passkeys/passkeys.ts';
+import type { PasskeysContext } from '../passkeys/context.ts';
 import type { PasswordsContext } from '../passwords/passwords.ts';
 import type { RecoveryCodeStore } from './recovery-code-store.ts';
 import type { FactorStore } from './store.ts';

@@ -8,7 +8,8 @@ import type { Session } from '../sessions/store.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
 import { challengeLifeMs, getLastExpiredMs, type MfaContext } from './context.ts';
-import { type FactorBody, getFactorType } from './factor-types.ts';
+import type { FactorBody } from './factor-type.ts';
+import { getFactorType } from './factor-types.ts';
 import type { FactorColumns } from './store.ts';
 
 /** @throws AppError `mfa_factor_not_found`, also for a factor of another user. */

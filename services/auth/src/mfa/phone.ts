@@ -11,12 +11,12 @@ import {
   toSendError,
 } from '../messages/phone-codes.ts';
 import { enforceSmsQuota, secondsUntilNext, tooSoon } from '../messages/quotas.ts';
-import type { SmsChannel } from '../messages/sms.ts';
+import type { SmsChannel } from '../messages/sms-gateway.ts';
 import { hashOneTimeToken, oneTimeTokenHashes, otpDigits } from '../one-time-tokens/hash.ts';
 import type { Factor } from '../users/factor.ts';
 import { readPhone, type User } from '../users/user.ts';
 import type { MfaContext } from './context.ts';
-import type { FactorType } from './factor-types.ts';
+import type { FactorType } from './factor-type.ts';
 
 /** Codes sent to a phone, which need not be the phone that the user signs in with. */
 export const phone: FactorType = {

@@ -5,7 +5,7 @@ import { lockOwner } from '../db/fragments.ts';
 import { boolean, integer, jsonOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { fragment, parameters, raw, statement } from '../db/statement.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
-import type { Assertion, CeremonyData } from '../passkeys/ceremonies.ts';
+import type { Assertion, CeremonyData } from '../passkeys/store.ts';
 import {
   type RaisedSession,
   raisedRow,

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import qrcode from 'qrcode';
 import { errors } from '../errors.ts';
-import type { FactorType } from './factor-types.ts';
+import type { FactorType } from './factor-type.ts';
 
 /** The defaults of authenticator apps. @see RFC 6238 https://www.rfc-editor.org/rfc/rfc6238 */
 const parameters = { algorithm: 'SHA1', digits: 6, period: 30 } as const;

@@ -1,17 +1,12 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { errors } from '../errors.ts';
 import { toObject } from '../outbound/post-form.ts';
-import {
-  type Credential,
-  startAssertion,
-  startCreation,
-  verifyAssertion,
-  verifyCreation,
-} from '../passkeys/ceremonies.ts';
+import { startAssertion, startCreation, verifyAssertion, verifyCreation } from '../passkeys/ceremonies.ts';
+import type { Credential } from '../passkeys/store.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
 import { challengeLifeMs, type MfaContext } from './context.ts';
-import type { FactorBody, FactorType } from './factor-types.ts';
+import type { FactorBody, FactorType } from './factor-type.ts';
 
 /** The first factor has identified the user: possession of the authenticator is enough here. */
 const userVerification = 'preferred';

@@ -4,7 +4,7 @@ import type { Queryable } from '../db/connection.ts';
 import { lockOwner } from '../db/fragments.ts';
 import { integer, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { columnNames, fragment, parameters, statement } from '../db/statement.ts';
-import type { ChallengeMethod } from '../flows/pkce.ts';
+import type { ChallengeMethod } from '../flows/store.ts';
 import { toStoredForm } from '../keys/secrets.ts';
 import { type Authentication, authenticationRow } from '../sessions/authentication-store.ts';
 

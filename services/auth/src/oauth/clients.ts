@@ -11,7 +11,7 @@ import type { OrganizationStore } from '../organizations/store.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
 import { type AdminRequest, checkScopes } from '../sessions/admin-request.ts';
 import { isAdminScope, toAdminScopes } from '../sessions/admin-scopes.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
+import type { SessionsContext } from '../sessions/context.ts';
 import { applyInput, type ClientInput, newClient, readClientType } from './client-input.ts';
 import type { OAuthClient, OAuthClientStore, StoredClient } from './client-store.ts';
 

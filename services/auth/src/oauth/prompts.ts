@@ -1,6 +1,6 @@
 import type { SignInFreshness } from '../identity-providers/connection.ts';
 import { authenticatedAt } from '../sessions/assurance.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
+import type { SessionsContext } from '../sessions/context.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import type { Authorization } from './authorization-store.ts';

@@ -1,4 +1,4 @@
-import type { ApiKeysContext } from '../api-keys/keys.ts';
+import type { ApiKeysContext } from '../api-keys/context.ts';
 import { type Change, lockForChange, type OrganizationsContext } from './organizations.ts';
 import type { Membership } from './store.ts';
 

@@ -8,7 +8,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { randomBase32 } from '../keys/secrets.ts';
 import { requireSecondFactor } from '../sessions/assurance.ts';
-import type { SessionsContext } from '../sessions/issue.ts';
+import type { SessionsContext } from '../sessions/context.ts';
 import type { Session } from '../sessions/store.ts';
 import { getUser } from '../users/save-user.ts';
 import type { User } from '../users/user.ts';

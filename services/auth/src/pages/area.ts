@@ -3,7 +3,8 @@ import type { Settings } from '../config/settings.ts';
 import { notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode } from './problems.ts';
-import type { PageTexts, TextKey } from './texts/texts.ts';
+import type { PageTexts } from './texts/en.ts';
+import type { TextKey } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
 
 interface Area {

@@ -26,7 +26,7 @@ import { needsSecondFactor } from '../sessions/assurance.ts';
 import { describeTarget, isKnownApp } from './app-target.ts';
 import { form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
-import type { PageTexts } from './texts/texts.ts';
+import type { PageTexts } from './texts/en.ts';
 import type { Owner, Visit } from './visit.ts';
 
 /** Asks whether an OAuth client may have access: the target of `/oauth/authorize`. */

@@ -5,7 +5,7 @@ import { RetryLaterError } from '../errors.ts';
 import { reportError } from '../http/error-response.ts';
 import { sendPage } from '../http/html-page.ts';
 import { pagePath } from '../http/page-url.ts';
-import type { PagesContext } from './page.ts';
+import type { PagesContext } from './context.ts';
 import { describeProblem } from './problems.ts';
 import { choosePageTexts } from './texts/texts.ts';
 

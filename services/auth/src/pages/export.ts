@@ -8,7 +8,7 @@ import { toMembershipJson } from '../organizations/organization.ts';
 import { toPasskeyJson } from '../passkeys/routes.ts';
 import { listSessions, toSessionJson } from '../sessions/sessions.ts';
 import { toUserJson } from '../users/user.ts';
-import type { PagesContext } from './page.ts';
+import type { PagesContext } from './context.ts';
 import type { Owner } from './visit.ts';
 
 /** Newer entries of the audit log. A user causes fewer; a program that acts for them may not. */

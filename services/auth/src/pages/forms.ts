@@ -1,6 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { Problem } from './problems.ts';
-import type { PageTexts } from './texts/texts.ts';
+import type { PageTexts } from './texts/en.ts';
 import { formTokenField, type Visit } from './visit.ts';
 
 interface Form {

@@ -5,8 +5,8 @@ import { requestMetadata } from '../http/request-metadata.ts';
 import { openBrowserSecret } from '../providers/flow.ts';
 import { findPendingLink } from '../providers/linking.ts';
 import { findConnection, readQuery } from '../providers/routes.ts';
+import type { PagesContext } from './context.ts';
 import { sendErrorPage } from './error-page.ts';
-import type { PagesContext } from './page.ts';
 import { providerLabel } from './providers.ts';
 import { choosePageTexts } from './texts/texts.ts';
 

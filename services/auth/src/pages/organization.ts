@@ -15,7 +15,7 @@ import { areaView } from './area.ts';
 import { field, form } from './forms.ts';
 import { readOrganizationId } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
-import type { PageTexts } from './texts/texts.ts';
+import type { PageTexts } from './texts/en.ts';
 import { roleLabel } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
 

@@ -1,8 +1,5 @@
 import type { Html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AccountContext } from '../account/update.ts';
-import type { ApiKeysContext } from '../api-keys/keys.ts';
-import type { BrowserSessionsContext } from '../browser-sessions/issue.ts';
 import { openReturnAddress } from '../browser-sessions/return-address.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors, RetryLaterError } from '../errors.ts';
@@ -10,28 +7,13 @@ import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
 import { type Page, sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
-import type { MfaContext } from '../mfa/context.ts';
-import type { AuthorizationContext } from '../oauth/authorize.ts';
-import type { DomainsContext } from '../organizations/domains.ts';
-import type { InvitationsContext } from '../organizations/invitations.ts';
-import type { PasskeysContext } from '../passkeys/passkeys.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
-import type { SignInContext } from '../sign-in/password.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
 import { confirmFirst } from './confirm.ts';
+import type { PagesContext } from './context.ts';
 import { showError } from './error-page.ts';
 import { describeProblem, type Problem } from './problems.ts';
 import { Visit } from './visit.ts';
-
-export type PagesContext = SignInContext &
-  AccountContext &
-  MfaContext &
-  InvitationsContext &
-  DomainsContext &
-  PasskeysContext &
-  ApiKeysContext &
-  BrowserSessionsContext &
-  AuthorizationContext;
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,8 +2,7 @@ import type { AppError } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
 import { UsedCodeError, WeakPasswordError } from '../errors.ts';
 import { passwordRule } from '../passwords/passwords.ts';
-import { en } from './texts/en.ts';
-import type { PageTexts } from './texts/texts.ts';
+import { en, type PageTexts } from './texts/en.ts';
 
 /** Problem of a form. */
 export interface Problem {

@@ -8,6 +8,7 @@ import { applicationsPage, revokeApplicationForm } from './applications.ts';
 import { codeForm, codePage } from './code.ts';
 import { confirmPage } from './confirm.ts';
 import { consentPage } from './consent.ts';
+import type { PagesContext } from './context.ts';
 import { dataPage, deletePage, exportForm } from './data.ts';
 import { deviceDonePage, devicePage } from './device.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
@@ -29,7 +30,7 @@ import {
   organizationsPage,
   switchOrganizationForm,
 } from './organizations.ts';
-import { addPage, type PageDefinition, type PagesContext } from './page.ts';
+import { addPage, type PageDefinition } from './page.ts';
 import { passkeyForm, passkeyPage } from './passkey.ts';
 import { addPasskeyPage, createPasskeyForm, passkeyNamePage, removePasskeyPage } from './passkeys.ts';
 import { phoneCodePage, phoneForm } from './phone.ts';

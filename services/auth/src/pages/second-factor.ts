@@ -12,7 +12,7 @@ import { field, form, notice, problemSummary, readCode } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Problem } from './problems.ts';
 import { isRecovery } from './recovery.ts';
-import type { PageTexts } from './texts/texts.ts';
+import type { PageTexts } from './texts/en.ts';
 import type { Owner, Visit } from './visit.ts';
 
 /** Verifies the second factor after the sign-in. */

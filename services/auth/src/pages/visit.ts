@@ -3,7 +3,8 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
-import { type CodeChallenge, parseCodeChallenge, toChallenge } from '../flows/pkce.ts';
+import { parseCodeChallenge, toChallenge } from '../flows/pkce.ts';
+import type { CodeChallenge } from '../flows/store.ts';
 import { readCookie, setCookie } from '../http/cookies.ts';
 import { pagePath, pageUrl } from '../http/page-url.ts';
 import { allowedTarget } from '../http/redirects.ts';
@@ -13,8 +14,9 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import { resumeSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
-import type { PagesContext } from './page.ts';
-import { choosePageTexts, type PageTexts } from './texts/texts.ts';
+import type { PagesContext } from './context.ts';
+import type { PageTexts } from './texts/en.ts';
+import { choosePageTexts } from './texts/texts.ts';
 
 /** Has the refresh token of the session. */
 const sessionCookie = { name: 'session', form: /^[\w-]{12,128}$/ } as const;

@@ -5,41 +5,15 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { getErrorMessage } from '@tollgate/kit/errors';
-import type { JsonObject } from '@tollgate/kit/json';
 import { toObject } from '../outbound/post-form.ts';
 import type { User } from '../users/user.ts';
-import type { PasskeysContext } from './passkeys.ts';
-
-/** The public key of an authenticator and what is known of it. */
-export interface Credential {
-  readonly id: Buffer;
-  /** The key in COSE format. */
-  readonly publicKey: Buffer;
-  /** 0 for authenticators that do not count. */
-  readonly signCount: number;
-  readonly transports: readonly string[];
-  /** A UUID that names the model of the authenticator; all zeros if it is unknown. */
-  readonly aaguid: string;
-  /** Whether it may be copied to other devices. Does not change. */
-  readonly isBackupEligible: boolean;
-  readonly isBackedUp: boolean;
-  readonly isUserVerified: boolean;
-}
-
-/** Changes by an accepted assertion. */
-export interface Assertion {
-  readonly signCount: number;
-  readonly isBackedUp: boolean;
-  readonly isUserVerified: boolean;
-}
+import type { PasskeysContext } from './context.ts';
+import type { Assertion, CeremonyData, Credential } from './store.ts';
 
 /** The reason is for the log. */
 export type Verified<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; reason: string };
 
 type UserVerification = 'required' | 'preferred';
-
-/** Stored until the response arrives. GoTrue reads the same members. */
-export type CeremonyData = JsonObject & { readonly challenge: string };
 
 interface Ceremony<Options> {
   /** The options as JSON of WebAuthn Level 3. */

@@ -1,8 +1,8 @@
 import { isUuid } from '@tollgate/kit/text';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { CeremonyData } from './ceremonies.ts';
-import type { PasskeysContext } from './passkeys.ts';
+import type { PasskeysContext } from './context.ts';
+import type { CeremonyData } from './store.ts';
 
 type ChallengeType = 'registration' | 'authentication';
 

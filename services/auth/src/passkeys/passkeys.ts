@@ -1,7 +1,7 @@
 import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type MessagesContext, notify } from '../messages/send.ts';
+import { notify } from '../messages/send.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
@@ -13,10 +13,9 @@ import {
   type PasskeyResponse,
   spendChallenge,
 } from './challenges.ts';
+import type { PasskeysContext } from './context.ts';
 import { checkConfirmed } from './sign-in.ts';
-import type { Passkey, PasskeyStore } from './store.ts';
-
-export type PasskeysContext = MessagesContext & { readonly store: { readonly passkeys: PasskeyStore } };
+import type { Passkey } from './store.ts';
 
 /** The user of a session. */
 interface Caller {

@@ -7,9 +7,9 @@ import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
 import { getUser } from '../users/save-user.ts';
 import type { IssuedPasskeyChallenge, PasskeyResponse } from './challenges.ts';
+import type { PasskeysContext } from './context.ts';
 import {
   finishRegistration,
-  type PasskeysContext,
   removeOwnPasskey,
   removePasskey,
   renamePasskey,

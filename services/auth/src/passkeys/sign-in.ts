@@ -4,22 +4,15 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
-import {
-  type Assertion,
-  namesUser,
-  readCredentialId,
-  startAssertion,
-  type Verified,
-  verifyAssertion,
-} from './ceremonies.ts';
+import { namesUser, readCredentialId, startAssertion, type Verified, verifyAssertion } from './ceremonies.ts';
 import {
   type IssuedPasskeyChallenge,
   issueChallenge,
   type PasskeyResponse,
   spendChallenge,
 } from './challenges.ts';
-import type { PasskeysContext } from './passkeys.ts';
-import type { Passkey } from './store.ts';
+import type { PasskeysContext } from './context.ts';
+import type { Assertion, Passkey } from './store.ts';
 
 /** Starts a sign-in with any passkey that the user picks. */
 export async function startSignIn(

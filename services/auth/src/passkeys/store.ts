@@ -1,3 +1,4 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import type { Queryable } from '../db/connection.ts';
 import { lockOwner } from '../db/fragments.ts';
@@ -14,7 +15,6 @@ import {
 } from '../db/sql-types.ts';
 import { parameters, raw, statement } from '../db/statement.ts';
 import { toUser, type User, userColumns, userRow } from '../users/user.ts';
-import type { Assertion, CeremonyData, Credential } from './ceremonies.ts';
 
 /** A credential that signs a user in. */
 export interface Passkey {
@@ -216,3 +216,29 @@ function toPasskey(r: RowOf<typeof passkeyRow>): Passkey {
     },
   };
 }
+
+/** The public key of an authenticator and what is known of it. */
+export interface Credential {
+  readonly id: Buffer;
+  /** The key in COSE format. */
+  readonly publicKey: Buffer;
+  /** 0 for authenticators that do not count. */
+  readonly signCount: number;
+  readonly transports: readonly string[];
+  /** A UUID that names the model of the authenticator; all zeros if it is unknown. */
+  readonly aaguid: string;
+  /** Whether it may be copied to other devices. Does not change. */
+  readonly isBackupEligible: boolean;
+  readonly isBackedUp: boolean;
+  readonly isUserVerified: boolean;
+}
+
+/** Changes by an accepted assertion. */
+export interface Assertion {
+  readonly signCount: number;
+  readonly isBackedUp: boolean;
+  readonly isUserVerified: boolean;
+}
+
+/** Stored until the response arrives. GoTrue reads the same members. */
+export type CeremonyData = JsonObject & { readonly challenge: string };

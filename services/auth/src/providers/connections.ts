@@ -9,7 +9,7 @@ import {
 } from '../identity-providers/custom.ts';
 import { OAuth1Connection } from '../identity-providers/oauth1.ts';
 import { providerNames, providers } from '../identity-providers/registry.ts';
-import type { MessagesContext } from '../messages/send.ts';
+import type { MessagesContext } from '../messages/context.ts';
 import { guardedFetch } from '../outbound/fetch.ts';
 import { type CustomProviderStore, fromStored, type StoredVersion } from './custom-store.ts';
 import { callbackUrl, getCredentials, isEnabled } from './settings.ts';

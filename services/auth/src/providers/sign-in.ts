@@ -1,7 +1,8 @@
 import { AuthorizationResponseError, OAuthClientError } from '@tollgate/oauth2-client';
 import { isUniqueViolation } from '../db/connection.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
-import { type CodeChallenge, makeAuthCode } from '../flows/pkce.ts';
+import { makeAuthCode } from '../flows/pkce.ts';
+import type { CodeChallenge } from '../flows/store.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderConnection, SignedInUser, SignInFreshness } from '../identity-providers/connection.ts';
 import { ProviderError } from '../identity-providers/provider.ts';

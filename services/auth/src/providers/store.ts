@@ -9,7 +9,7 @@ import {
   type StatementRow,
   statement,
 } from '../db/statement.ts';
-import type { CodeChallenge } from '../flows/pkce.ts';
+import type { CodeChallenge } from '../flows/store.ts';
 import type { RequestToken } from '../identity-providers/connection.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
 import { toStoredForm } from '../keys/secrets.ts';

@@ -5,7 +5,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { keyClaims } from '../keys/bound-tokens.ts';
 import { issuerUrl, signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
-import type { SessionsContext } from './issue.ts';
+import type { SessionsContext } from './context.ts';
 import type { Session } from './store.ts';
 
 export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods' | 'organization' | 'client'>;

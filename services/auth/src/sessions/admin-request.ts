@@ -7,7 +7,7 @@ import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { authenticateAdmin } from './authenticate.ts';
-import type { SessionsContext } from './issue.ts';
+import type { SessionsContext } from './context.ts';
 
 /** The administrator who calls, and their request. */
 export interface AdminRequest {

@@ -2,8 +2,8 @@ import type { ErrorOccurrence } from '@tollgate/kit/errors';
 import { errors } from '../errors.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
+import type { SessionsContext } from './context.ts';
 import { isElapsed } from './expiry.ts';
-import type { SessionsContext } from './issue.ts';
 import type { AssuranceLevel, Session } from './store.ts';
 
 export interface FactorOwner {

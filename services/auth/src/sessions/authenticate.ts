@@ -8,8 +8,8 @@ import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { toAdminScopes } from './admin-scopes.ts';
+import type { SessionsContext } from './context.ts';
 import { sessionExpiry } from './expiry.ts';
-import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
 
 declare module 'fastify' {

@@ -1,36 +1,15 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
-import type { DpopProofs } from '../dpop/proofs.ts';
 import { errors } from '../errors.ts';
-import type { HooksContext } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
-import type { TokenCache } from '../keys/jwt.ts';
-import type { SigningKeys } from '../keys/signing-keys.ts';
-import type { Limiter } from '../limits/limiter.ts';
 import type { PasswordWeakness } from '../passwords/passwords.ts';
-import type { UsersContext } from '../users/save-user.ts';
 import type { User } from '../users/user.ts';
 import { type AccessToken, type ClaimedSession, signAccessToken } from './access-token.ts';
-import type { AuthenticationStore } from './authentication-store.ts';
+import type { SessionsContext } from './context.ts';
 import type { ReuseCause } from './refresh.ts';
-import type { RefreshTokenStore } from './refresh-store.ts';
 import { makeCounterToken, makeHmacKey, makeRefreshToken } from './refresh-token.ts';
-import type { Session, SessionClient, SessionStore } from './store.ts';
-
-export type SessionsContext = UsersContext &
-  HooksContext & {
-    readonly store: {
-      readonly sessions: SessionStore;
-      readonly refreshTokens: RefreshTokenStore;
-      readonly authentications: AuthenticationStore;
-    };
-    readonly limiter: Limiter;
-    readonly dpop: DpopProofs;
-    readonly keys: SigningKeys;
-    /** Verified access tokens. */
-    readonly tokens: TokenCache;
-  };
+import type { Session, SessionClient } from './store.ts';
 
 /** Tokens of a session and their user. */
 export interface IssuedSession {

@@ -7,7 +7,7 @@ import {
   randomDigestedToken,
   toStoredForm,
 } from '../keys/secrets.ts';
-import type { SessionsContext } from './issue.ts';
+import type { SessionsContext } from './context.ts';
 
 /** The length of GoTrue's: 60 bits. They can only be guessed online, where requests are limited. */
 const refreshTokenChars = 12;

@@ -7,7 +7,8 @@ import { limits } from '../limits/table.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { signAccessToken } from './access-token.ts';
-import type { IssuedSession, RefreshOutcome, SessionsContext } from './issue.ts';
+import type { SessionsContext } from './context.ts';
+import type { IssuedSession, RefreshOutcome } from './issue.ts';
 import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
 import {
   type CounterToken,

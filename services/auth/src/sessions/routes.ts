@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, uuidParameter } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticateUser } from './authenticate.ts';
-import type { SessionsContext } from './issue.ts';
+import type { SessionsContext } from './context.ts';
 import { listSessions, revokeSession, signOutCaller, toSessionJson } from './sessions.ts';
 import type { LogoutScope } from './store.ts';
 

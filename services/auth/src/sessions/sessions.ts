@@ -4,8 +4,8 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from '../users/user.ts';
 import { needsSecondFactor, requireRecentSignIn, requireSecondFactor } from './assurance.ts';
+import type { SessionsContext } from './context.ts';
 import { sessionExpiry } from './expiry.ts';
-import type { SessionsContext } from './issue.ts';
 import type { LogoutScope, Session, SignOutScope } from './store.ts';
 
 /** Active sessions of a user, newest first. */

@@ -1,8 +1,8 @@
 import { errors } from '../errors.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { isLowAssurance } from './assurance.ts';
+import type { SessionsContext } from './context.ts';
 import { sessionExpiry } from './expiry.ts';
-import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
 
 /** A session with the user who signed in. */

@@ -1,13 +1,13 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
-import type { CodeChallenge } from '../flows/pkce.ts';
+import type { CodeChallenge } from '../flows/store.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import { enforceContactSpacing, enforceMessageQuota } from '../messages/quotas.ts';
 import { type SendingKind, sendToContact } from '../messages/send.ts';
-import type { SmsChannel } from '../messages/sms.ts';
+import type { SmsChannel } from '../messages/sms-gateway.ts';
 import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/sign-up.ts';
 import { checkMetadata, withLocale } from '../users/metadata.ts';
 import { confirmsAutomatically, newContactUser } from '../users/new-user.ts';

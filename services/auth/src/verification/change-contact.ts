@@ -5,7 +5,7 @@ import { newContactIdentity } from '../users/new-user.ts';
 import { saveUser } from '../users/save-user.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import type { Contact, User, UserChanges } from '../users/user.ts';
-import type { VerificationContext } from './verify.ts';
+import type { VerificationContext } from './context.ts';
 
 /**
  * Replaces the user's email or phone with a confirmed one and adds its identity. An anonymous user

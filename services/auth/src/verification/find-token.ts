@@ -10,7 +10,7 @@ import type { FoundOneTimeToken } from '../one-time-tokens/store.ts';
 import { recordFailedSignIn, recordFailedSignInOf } from '../users/failed-sign-in.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { type Contact, getAddress, isBanned, readEmail, readPhone, type User } from '../users/user.ts';
-import type { VerificationContext } from './verify.ts';
+import type { VerificationContext } from './context.ts';
 
 interface Verification {
   readonly contact: Contact['kind'];

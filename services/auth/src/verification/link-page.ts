@@ -4,7 +4,7 @@ import { sendPage } from '../http/html-page.ts';
 import { parseAcceptLanguage } from '../i18n/languages.ts';
 import type { MailKind } from '../i18n/texts/mail-kinds.ts';
 import { chooseTexts, type Texts } from '../i18n/texts/texts.ts';
-import type { VerificationContext } from './verify.ts';
+import type { VerificationContext } from './context.ts';
 
 /** Mails by `type` of their link. */
 const mails: Readonly<Record<string, MailKind>> = {

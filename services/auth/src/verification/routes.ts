@@ -7,8 +7,9 @@ import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { fragmentMarker, sendSession, sessionFragment } from '../sessions/response.ts';
+import type { VerificationContext } from './context.ts';
 import { sendLinkPage } from './link-page.ts';
-import { type VerificationContext, type Verified, verify } from './verify.ts';
+import { type Verified, verify } from './verify.ts';
 
 const otherAddressMessage =
   'Confirmation link accepted. Please proceed to confirm link sent to the other email';

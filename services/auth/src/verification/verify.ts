@@ -2,15 +2,14 @@ import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import { makeAuthCode, pkcePrefix } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type MessagesContext, notify } from '../messages/send.ts';
-import { checkPassword, type PasswordsContext } from '../passwords/passwords.ts';
+import { notify } from '../messages/send.ts';
+import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { newContactIdentity } from '../users/new-user.ts';
 import type { User, UserChanges } from '../users/user.ts';
 import { changeContact } from './change-contact.ts';
+import type { VerificationContext } from './context.ts';
 import { type FoundToken, findToken, type PresentedToken, verifications } from './find-token.ts';
-
-export type VerificationContext = MessagesContext & PasswordsContext;
 
 /**
  * A session, a code to exchange for one, or a change of email that the other address has yet to

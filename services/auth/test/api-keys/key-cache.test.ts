@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import { ApiKeyCache, type ApiKeyState } from '../../src/api-keys/key-cache.ts';
+import { ApiKeyCache } from '../../src/api-keys/key-cache.ts';
 import { createKey, digestKey } from '../../src/api-keys/key-format.ts';
+import type { ApiKeyState } from '../../src/api-keys/state-store.ts';
 
 const newKey = () => createKey('tgk', { bytes: randomBytes });
 

@@ -5,9 +5,9 @@ import { CheckRequestSchema } from '@tollgate/proto/envoy/service/auth/v3/extern
 import fc from 'fast-check';
 import t from 'tap';
 import { readCheckRequest, writeAllowed } from '../../src/ext-authz/codec.ts';
-import type { AuthzAllowed } from '../../src/ext-authz/decision.ts';
 import { decisionMetadata, decodeCheckRequest, encodeCheckResponse } from '../../src/ext-authz/grpc.ts';
 import { identityHeaders } from '../../src/ext-authz/identity-headers.ts';
+import type { AuthzAllowed } from '../../src/ext-authz/result.ts';
 import { RouteMetadataCache } from '../../src/ext-authz/route-metadata.ts';
 
 const text = fc.oneof(

@@ -6,14 +6,11 @@ import { parseRouteRules } from '@tollgate/policies/routes-file/parse';
 import type { RouteRules } from '@tollgate/policies/routes-file/route-rules';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import {
-  Authorizer,
-  type AuthorizerContext,
-  type AuthzDecision,
-  type AuthzRequest,
-} from '../../src/ext-authz/decision.ts';
+import { Authorizer, type AuthorizerContext } from '../../src/ext-authz/decision.ts';
 import type { IdentityCache, IdentityState } from '../../src/ext-authz/identity-cache.ts';
-import type { LimitedCheck, RateLimiter, RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
+import type { LimitedCheck, RateLimiter } from '../../src/ext-authz/rate-limiter.ts';
+import type { AuthzRequest } from '../../src/ext-authz/request.ts';
+import type { AuthzDecision, RateLimitResult } from '../../src/ext-authz/result.ts';
 import { signJwt, TokenCache } from '../../src/keys/jwt.ts';
 import { parseSigningKeys, type SigningKeys } from '../../src/keys/signing-keys.ts';
 import { callerIdentity } from '../helpers/caller.ts';

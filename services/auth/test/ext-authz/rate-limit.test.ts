@@ -10,7 +10,8 @@ import t from 'tap';
 import { ClientAddresses } from '../../src/ext-authz/client-address.ts';
 import { addHeader } from '../../src/ext-authz/codec.ts';
 import { readRateLimitResponse, writeRateLimitRequest } from '../../src/ext-authz/rate-limit.ts';
-import { joinResults, type RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
+import { joinResults } from '../../src/ext-authz/rate-limiter.ts';
+import type { RateLimitResult } from '../../src/ext-authz/result.ts';
 import { callerIdentity } from '../helpers/caller.ts';
 
 const identity = callerIdentity({ userId: 'u', sessionId: 's', role: 'staff', plan: 'pro', aal: 'aal2' });

@@ -5,7 +5,8 @@ import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { mailKinds } from '../../src/i18n/texts/mail-kinds.ts';
 import { readMailSources } from '../../src/messages/mail-sources.ts';
 import { MailTemplates } from '../../src/messages/mail-templates.ts';
-import { Mailer, type MailMessage } from '../../src/messages/mailer.ts';
+import type { MailMessage } from '../../src/messages/mail-transport.ts';
+import { Mailer } from '../../src/messages/mailer.ts';
 import { Metrics } from '../../src/metrics.ts';
 
 const logger = createLogger({ level: 'fatal', format: 'json' });

@@ -2,7 +2,8 @@ import { createLogger } from '@tollgate/kit/logger';
 import { type EchoedRequest, startJsonServer } from '@tollgate/testkit/echo';
 import t from 'tap';
 import { readSettings, settingsSpec } from '../../src/config/settings.ts';
-import { createSmsGateway, type SmsChannel } from '../../src/messages/sms.ts';
+import { createSmsGateway } from '../../src/messages/sms.ts';
+import type { SmsChannel } from '../../src/messages/sms-gateway.ts';
 import { textMessages } from '../helpers/text-messages.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });

@@ -1,7 +1,7 @@
 import { type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import { type Smtp, startSmtp } from '@tollgate/testkit/smtp';
 import t, { type Test } from 'tap';
-import type { MailMessage } from '../../src/messages/mailer.ts';
+import type { MailMessage } from '../../src/messages/mail-transport.ts';
 import { SmtpTransport } from '../../src/messages/smtp.ts';
 
 const message: MailMessage = {

@@ -1,5 +1,6 @@
 import { builtInTexts } from '../../src/i18n/texts/texts.ts';
-import type { PageTexts, TextKey } from '../../src/pages/texts/texts.ts';
+import type { PageTexts } from '../../src/pages/texts/en.ts';
+import type { TextKey } from '../../src/pages/texts/texts.ts';
 import { accountTable } from './account-table.ts';
 import type { PageState } from './page-state.ts';
 

@@ -1,7 +1,7 @@
 import { policyApiVersion, policyKind } from '@tollgate/policies/definition/resource-shape';
 import type { ConfigObject, HeldObject } from '../catalog/source.ts';
 import type { HeldForm } from '../deletions.ts';
-import type { KnownPolicy } from './policy-catalog.ts';
+import type { KnownPolicy } from './known-policy.ts';
 
 /** Access policies in a store, which `read` reads again. */
 export const heldPolicies = (read: (object: ConfigObject) => KnownPolicy): HeldForm<KnownPolicy> => ({

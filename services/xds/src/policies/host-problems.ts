@@ -1,6 +1,6 @@
 import { compareText } from '@tollgate/kit/text';
 import type { ConfigObject } from '../catalog/source.ts';
-import type { KnownPolicy } from './policy-catalog.ts';
+import type { KnownPolicy } from './known-policy.ts';
 import { type PolicyFinding, toFinding } from './policy-result.ts';
 import { describeRefusedHosts, hostsOf, type RefusedHosts } from './refused-hosts.ts';
 

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
-import type { GuardedCatalog, GuardedEvent, GuardedObject } from '../catalog/deletion-guard.ts';
+import type { GuardedCatalog, GuardedEvent } from '../catalog/deletion-guard.ts';
 import { type CommonSnapshot, SnapshotBuilder } from '../catalog/snapshot.ts';
 import type { ConfigObject } from '../catalog/source.ts';
 import { isNewer } from '../catalog/stored-version.ts';
 import { encodeAccess } from './access-config.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { findHostProblems, nameOf } from './host-problems.ts';
+import type { KnownPolicy } from './known-policy.ts';
 import { NamespaceSpace } from './namespace-space.ts';
 import {
   labelOf,
@@ -19,19 +20,6 @@ import {
 import type { TargetResolution, TargetResolver } from './policy-source.ts';
 import { readStored, readVersion, specOf, type ValidVersion } from './policy-version.ts';
 import { collectAllowedHosts, findRefusedHosts, type RefusedHosts } from './refused-hosts.ts';
-
-/** A policy as it was read last. */
-export interface KnownPolicy extends GuardedObject {
-  readonly object: ConfigObject;
-  /** The last valid version; undefined if there was none. */
-  readonly valid: ValidVersion | undefined;
-  /** Problems of the version that was read last. */
-  readonly problems: readonly PolicyFinding[];
-  /** Its hosts that are allowed for its namespace, or were while it had them. */
-  readonly allowedHosts: readonly string[];
-  /** Its namespace had no space for the version that was read last. */
-  readonly isOversize?: true;
-}
 
 export type PolicyEvent = GuardedEvent<KnownPolicy>;
 

@@ -16,7 +16,8 @@ import { type DeletionOptions, Deletions, type HoldState } from '../deletions.ts
 import { policyProblemReasons, unenforcedReasons } from '../metrics.ts';
 import type { AllowedHosts } from './allowed-hosts.ts';
 import { heldPolicies } from './held-policies.ts';
-import { type KnownPolicy, PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
+import type { KnownPolicy } from './known-policy.ts';
+import { PolicyCatalog, type PolicyChange, type PolicyEvent } from './policy-catalog.ts';
 import {
   formatFinding,
   type PolicyFinding,

@@ -1,6 +1,6 @@
 import { findHosts } from '@tollgate/policies/read/read-policy';
 import { type AllowedHosts, allowedHostsAnnotation, isHostAllowed } from './allowed-hosts.ts';
-import type { KnownPolicy } from './policy-catalog.ts';
+import type { KnownPolicy } from './known-policy.ts';
 import { type PolicyFinding, toFinding } from './policy-result.ts';
 
 /** Hosts of a policy that its namespace may not have. */

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { type ApiKeysContext, requireApiKeys } from '../../api-keys/keys.ts';
+import type { ApiKeysContext } from '../../api-keys/context.ts';
+import { requireApiKeys } from '../../api-keys/keys.ts';
 import type { AddRoutes, Api } from '../../http/api.ts';
 import { readAdminRequest } from '../../sessions/admin-request.ts';
 import type { AdminContext } from '../users.ts';

@@ -1,5 +1,5 @@
 import { postForm, toObject, toObjects } from '../../outbound/post-form.ts';
-import type { SmsGatewayModule } from '../sms.ts';
+import type { SmsGatewayModule } from '../sms-gateway.ts';
 
 /**
  * SMS by MessageBird (Bird).

@@ -1,5 +1,5 @@
 import { postForm, toObject, toObjects } from '../../outbound/post-form.ts';
-import type { SmsGatewayModule } from '../sms.ts';
+import type { SmsGatewayModule } from '../sms-gateway.ts';
 
 /** The text is none of the templates that are registered for the sender. */
 const templateNotMatched = 80;

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
 import { type FormResponse, postForm, toObject } from '../../outbound/post-form.ts';
-import type { SmsGatewayModule, TextMessage } from '../sms.ts';
+import type { SmsGatewayModule, TextMessage } from '../sms-gateway.ts';
 
 function toError(response: FormResponse): Error {
   const { message, code } = toObject(response.body);

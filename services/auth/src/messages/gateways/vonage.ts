@@ -1,5 +1,5 @@
 import { postForm, toObject, toObjects } from '../../outbound/post-form.ts';
-import type { SmsGatewayModule } from '../sms.ts';
+import type { SmsGatewayModule } from '../sms-gateway.ts';
 
 /** `type=text` has the characters of GSM 03.38 only, to which ASCII can be mapped. */
 const ascii = /^[\0-\x7f]*$/;

@@ -1,6 +1,6 @@
 import { de as common } from '../../i18n/texts/de.ts';
 import { account } from './account/de.ts';
-import type { PageTexts } from './texts.ts';
+import type { PageTexts } from './en.ts';
 
 const expired = 'Dieser Link ist abgelaufen oder wurde bereits verwendet. Bitte fordern Sie einen neuen an.';
 const taken = 'Zu dieser E-Mail-Adresse gibt es bereits ein Konto.';

@@ -299,3 +299,6 @@ export const en = {
     validation_failed: 'Something is missing or not valid. Please check what you have entered.',
   },
 };
+
+/** All texts of the pages in a language. */
+export type PageTexts = typeof en;

@@ -1,6 +1,6 @@
 import { es as common } from '../../i18n/texts/es.ts';
 import { account } from './account/es.ts';
-import type { PageTexts } from './texts.ts';
+import type { PageTexts } from './en.ts';
 
 const expired = 'Este enlace ha caducado o ya se ha utilizado. Solicita uno nuevo.';
 const taken = 'Ya existe una cuenta con esta dirección de correo.';

@@ -1,6 +1,6 @@
 import { fr as common } from '../../i18n/texts/fr.ts';
 import { account } from './account/fr.ts';
-import type { PageTexts } from './texts.ts';
+import type { PageTexts } from './en.ts';
 
 const expired = 'Ce lien a expiré ou a déjà été utilisé. Veuillez en demander un nouveau.';
 const taken = 'Un compte existe déjà avec cette adresse e-mail.';

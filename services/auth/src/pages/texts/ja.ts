@@ -1,6 +1,6 @@
 import { ja as common } from '../../i18n/texts/ja.ts';
 import { account } from './account/ja.ts';
-import type { PageTexts } from './texts.ts';
+import type { PageTexts } from './en.ts';
 
 const expired =
   'このリンクは有効期限が切れているか、すでに使用されています。新しいリンクをリクエストしてください。';

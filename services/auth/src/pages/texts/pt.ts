@@ -1,6 +1,6 @@
 import { pt as common } from '../../i18n/texts/pt.ts';
 import { account } from './account/pt.ts';
-import type { PageTexts } from './texts.ts';
+import type { PageTexts } from './en.ts';
 
 const expired = 'Este link expirou ou já foi usado. Solicite um novo.';
 const taken = 'Já existe uma conta com este e-mail.';

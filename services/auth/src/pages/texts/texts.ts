@@ -3,14 +3,11 @@ import type { Settings } from '../../config/settings.ts';
 import { parseAcceptLanguage } from '../../i18n/languages.ts';
 import { chooseTexts } from '../../i18n/texts/texts.ts';
 import { de } from './de.ts';
-import { en } from './en.ts';
+import { en, type PageTexts } from './en.ts';
 import { es } from './es.ts';
 import { fr } from './fr.ts';
 import { ja } from './ja.ts';
 import { pt } from './pt.ts';
-
-/** All texts of the pages in a language. */
-export type PageTexts = typeof en;
 
 /** A text without parameters. */
 export type TextKey = {

@@ -1,0 +1,3 @@
+import type { VerificationContext } from '../verification/context.ts';
+
+export type AccountContext = VerificationContext;
