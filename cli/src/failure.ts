@@ -1,3 +1,6 @@
+import type { RequestError } from '@tollgate/admin-clients/clients';
+import { escapeControls } from '@tollgate/kit/table';
+
 /** Exit codes of all commands. */
 export const exitCodes = {
   /** The service refused the request, or cannot be reached. */
@@ -17,4 +20,10 @@ export class CommandFailure extends Error {
     this.name = 'CommandFailure';
     this.exitCode = exitCode;
   }
+}
+
+/** A failure of a request, for the terminal: any server may have answered. */
+export function describeRequestError({ code, url, message }: RequestError): string {
+  const parts = [code, ...(url === undefined ? [] : [url]), message];
+  return escapeControls(parts.join(': '));
 }

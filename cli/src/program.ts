@@ -19,7 +19,7 @@ import { tokenCommands } from './commands/tokens.ts';
 import { topCommand } from './commands/top.ts';
 import { upCommand } from './commands/up.ts';
 import { userCommands } from './commands/users.ts';
-import { CommandFailure, exitCodes } from './failure.ts';
+import { CommandFailure, describeRequestError, exitCodes } from './failure.ts';
 
 const help = `
 Exit codes: 0 done; 1 the service refused the request or cannot be reached; 2 wrong arguments or
@@ -63,13 +63,28 @@ function createProgram(environment: Environment): Command {
   return program;
 }
 
+/** The words that name a command. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
 /** Settings are not inherited by commands that are added. */
 function configure(command: Command, terminal: Environment['terminal']): void {
   command
     .exitOverride()
     .showSuggestionAfterError()
+    .showHelpAfterError(`(${pathOf(command)} --help has all commands, options and examples)`)
     .configureOutput({ writeOut: terminal.print, writeErr: (text) => terminal.warn(text.trimEnd()) });
   for (const one of command.commands) configure(one, terminal);
+}
+
+/** Says what to do about an error, where the service cannot know. */
+function findHint({ code, status }: RequestError): string | undefined {
+  if (code === 'unreachable' || code === 'unexpected_response')
+    return 'tollgate doctor checks the services of the context, and says what to do';
+  return status === 401 || code === 'bad_jwt'
+    ? 'sign in with tollgate login, or set an API key: tollgate context set --help'
+    : undefined;
 }
 
 /** Runs a command. Returns its exit code. */
@@ -80,7 +95,9 @@ export async function run(args: readonly string[], environment: Environment): Pr
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
     if (error instanceof RequestError) {
-      environment.terminal.warn(`${error.code}: ${error.message}`);
+      environment.terminal.warn(describeRequestError(error));
+      const hint = findHint(error);
+      if (hint !== undefined) environment.terminal.warn(hint);
       return exitCodes.failed;
     }
     if (!(error instanceof CommandFailure)) throw error;

@@ -188,7 +188,10 @@ t.test('with an auth server', async (t) => {
     const env = { TOLLGATE_AUTH_URL: server.url };
     const inspect = (token: string, ...options: readonly string[]) =>
       cli(t, env, `Bearer ${token}\n`)('tokens', 'inspect', ...options);
-    const valid = await inspect(accessToken);
+    const offline = await inspect(accessToken);
+    t.match(offline, { exitCode: 0, output: /time +ok/ });
+    t.notMatch(offline.output, /^session +(?:ok|FAILED)/m, 'the token is not sent');
+    const valid = await inspect(accessToken, '--session');
     t.match(valid, { exitCode: 0, output: /\nemail +carol@example\.com\n/ });
     t.match(valid.output, /\nexp +in (?:59 min|1 h) \(20/);
     for (const check of [
@@ -214,7 +217,7 @@ t.test('with an auth server', async (t) => {
       output: /issuer +FAILED +https:\/\/other\.test, but[\s\S]*time +FAILED +expired 1 min ago/,
     });
     await server.call('POST', '/logout', { token: accessToken });
-    t.match(await inspect(accessToken), { exitCode: 3, output: /session +FAILED +/ });
+    t.match(await inspect(accessToken, '--session'), { exitCode: 3, output: /session +FAILED +/ });
     t.match(await cli(t)('tokens', 'inspect', accessToken), {
       exitCode: 0,
       output: /signature +unknown +not checked: the context has no auth server/,

@@ -1,5 +1,11 @@
-import { stat } from 'node:fs/promises';
+import { once } from 'node:events';
+import { stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
 import t from 'tap';
 import { adminToken } from '../../services/auth/test/helpers/admin.ts';
 import { signUp, startAuthServer } from '../../services/auth/test/helpers/auth-server.ts';
@@ -180,6 +186,28 @@ t.test('with an auth server', async (t) => {
     t.match(await tollgate('audit', 'list', '--action', 'api_key_revoked'), {
       output: /^TIME .*\n\S+ +api_key_revoked +/,
     });
+    const page = await tollgate('audit', 'list', '--limit', '1');
+    const [, cursor = ''] = /^More follow: --cursor (\S+)\n$/.exec(page.errors) ?? [];
+    t.not((await tollgate('audit', 'list', '--limit', '1', '--cursor', cursor)).output, page.output);
+  });
+
+  t.test('the audit log is followed', async (t) => {
+    const stop = new AbortController();
+    let shown = '';
+    const env = { TOLLGATE_AUTH_URL: server.url, TOLLGATE_KEY: adminToken() };
+    const tollgate = cli(t, env, '', { signal: stop.signal, onOutput: (text) => (shown += text) });
+    const ended = tollgate('audit', 'tail', '--json', '--since', '1h', '--interval', '500ms');
+    await awaitUntil(() => shown.includes('api_key_revoked'), { what: 'entries of the last hour' });
+    shown = '';
+    await cli(t, env)('users', 'plan', 'ann@example.com', 'basic');
+    await awaitUntil(() => shown.includes('user_modified'), { what: 'a new entry' });
+    stop.abort();
+    t.match(await ended, { exitCode: 0, errors: '' });
+    const actions = shown
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).payload.action);
+    t.same(actions, ['user_modified'], 'each entry once');
   });
 });
 
@@ -205,13 +233,88 @@ t.test('contexts are kept in a file that only its owner reads', async (t) => {
   t.match((await tollgate('context', 'list', '--json')).output, /"name": "one"/);
 });
 
+t.test('what is wrong with a context is said, without its secrets', async (t) => {
+  const config = join(t.testdir(), 'config.json');
+  const url = 'http://127.0.0.1:9';
+  for (const [variables, errors] of [
+    [
+      { TOLLGATE_AUTH_URL: 'localhost:9999' },
+      /^TOLLGATE_AUTH_URL is not an http or https URL .*localhost:9999\. Exp/,
+    ],
+    [
+      { TOLLGATE_AUTH_URL: 'https://ann:sesame@a.test' },
+      /^TOLLGATE_AUTH_URL is not .* credentials\. Expected/,
+    ],
+    [{ TOLLGATE_AUTH_URL: url, TOLLGATE_LIMITER_URLS: 'a, b' }, /^TOLLGATE_LIMITER_URLS is not .*: a\./],
+    [{ TOLLGATE_AUTH_URL: url, TOLLGATE_KEY: 'sesame\nsesame' }, /^TOLLGATE_KEY has no secret: one line/],
+    [
+      { TOLLGATE_AUTH_URL: url, TOLLGATE_KEY: 'sesame\r', TOLLGATE_LIMITER_URLS: ', ' },
+      /^unreachable: http:\S+: .*\ntollgate doctor checks /,
+    ],
+  ] as const) {
+    const result = await cli(t, variables)('users', 'list');
+    t.match(result, { errors });
+    t.notMatch(result.errors, 'sesame');
+  }
+  for (const [content, errors] of [
+    ['{"contexts": {"a": ', /is no file of contexts: correct or remove it/],
+    ['{"contexts":{"a":{"authUrl":"a.test"}},"current":"a"}', /^authUrl of the context is not an http/],
+    ['{"contexts":{},"current":"gone"}', /^there is no context gone/],
+    ['\uFEFF{"contexts":{}}\r\n', /^the context has no auth server: run tollgate context set default --auth/],
+  ] as const) {
+    await writeFile(config, content);
+    t.match(await cli(t)('users', 'list'), { exitCode: 2, errors });
+  }
+});
+
+t.test('a certificate that is not trusted is named, with what to do', async (t) => {
+  const { server: certificate } = makeCertificates();
+  const server = createTlsServer({ key: certificate.key, cert: certificate.cert }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`; // Typed for sockets of files, too.
+  t.match(await cli(t, { TOLLGATE_AUTH_URL: url })('users', 'list'), {
+    exitCode: 1,
+    errors: /^unreachable: https:\S+: .*certificate.*\ntollgate doctor checks /,
+  });
+});
+
+t.test('audit tail goes on after an outage', async (t) => {
+  const answers = [
+    [200, '[]'],
+    [503, '{"code":"unavailable","message":"no database\\u001b[2J"}'],
+    [
+      200,
+      '[{"id":"1","created_at":"2026-01-01T00:00:00.000Z","payload":{"action":"login"},"ip_address":"::1"}]',
+    ],
+    [403, '{"code":"insufficient_scope","message":"audit:read is missing"}'],
+  ] as const;
+  let next = 0;
+  const server = createServer((_, response) => {
+    const [status, body] = answers[next++] ?? [500, ''];
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // Typed for sockets of files, too.
+  t.same(await cli(t, { TOLLGATE_AUTH_URL: url })('audit', 'tail', '--interval', '500ms'), {
+    exitCode: 1,
+    output: '2026-01-01T00:00:00.000Z  login  -  ::1\n',
+    errors:
+      'unavailable: no database\\u{1b}[2J; trying again\nthe auth server answers again\ninsufficient_scope: audit:read is missing\n',
+  });
+});
+
 t.test('help has examples and exit codes, and mistakes a suggestion', async (t) => {
   const tollgate = cli(t);
   t.match(await tollgate('--help'), { exitCode: 0, output: /Exit codes: 0 done; 1 / });
   t.match(await tollgate('limits', 'peek', '--help'), {
     output: /\$ tollgate limits peek --domain shop user=ann/,
   });
-  t.match(await tollgate('limit'), { exitCode: 2, errors: /Did you mean limits\?/ });
+  t.match(await tollgate('limit'), {
+    exitCode: 2,
+    errors: /Did you mean limits\?\)\n+\(tollgate --help has all commands/,
+  });
   t.match(await tollgate('limits', 'peek', 'user=ann'), {
     exitCode: 2,
     errors: /required option '--domain <name>'/,

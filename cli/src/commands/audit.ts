@@ -1,10 +1,12 @@
-import { setTimeout } from 'node:timers/promises';
-import { type AuthClient, unwrap } from '@tollgate/admin-clients/clients';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type AuthClient, RequestError, unwrap } from '@tollgate/admin-clients/clients';
 import { escapeControls } from '@tollgate/kit/table';
 import type { Command } from 'commander';
 import { connectAuth } from '../connection/connect.ts';
+import { describeRequestError } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson, type Terminal } from '../output/terminal.ts';
+import { AuditTail } from '../top/audit-tail.ts';
 import {
   type CommonOptions,
   command,
@@ -12,6 +14,8 @@ import {
   group,
   type ListOptions,
   pagedCommand,
+  parseInterval,
+  printNext,
   toPageQuery,
   toSource,
 } from './command.ts';
@@ -21,8 +25,8 @@ interface AuditFilter {
   readonly actor?: string;
 }
 
-/** Time between two requests of `audit tail`. */
-const pollMs = 2_000;
+/** A month. */
+const maxSinceMs = 31 * 24 * 3_600_000;
 
 /** `tollgate audit`: who did what. */
 export function auditCommands(environment: Environment): Command {
@@ -38,20 +42,29 @@ function withFilter(made: Command): Command {
     .option('--actor <id>', 'Only entries of an actor, by its id.');
 }
 
-async function listEntries(
+async function readPage(
   client: AuthClient,
   { action, actor }: AuditFilter,
-  paging: { limit: string; cursor?: string },
+  paging: { readonly limit: string; readonly cursor?: string },
 ) {
   const query = {
     ...paging,
     ...(action !== undefined && { action }),
     ...(actor !== undefined && { actor_id: actor }),
   };
-  return unwrap(client.GET('/admin/audit', { params: { query } }));
+  const request = client.GET('/admin/audit', { params: { query } });
+  const entries = await unwrap(request);
+  const { response } = await request;
+  return { entries, next: nextCursor(response.headers.get('link') ?? '') };
 }
 
-type Entry = Awaited<ReturnType<typeof listEntries>>[number];
+type Entry = Awaited<ReturnType<typeof readPage>>['entries'][number];
+
+/** Reads the header Link: `<https://…/admin/audit?cursor=…>; rel="next"`. */
+function nextCursor(link: string): string | undefined {
+  const [, query = ''] = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(link) ?? [];
+  return new URLSearchParams(query).get('cursor') ?? undefined;
+}
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
@@ -60,7 +73,7 @@ function listCommand(environment: Environment): Command {
   const made = pagedCommand('list', 'List entries, newest first.', ['tollgate audit list --action login']);
   return withFilter(made).action(async (options: ListOptions & AuditFilter) => {
     const client = await connectAuth(toSource(environment, options));
-    const entries = await listEntries(client, options, toPageQuery(options));
+    const { entries, next } = await readPage(client, options, toPageQuery(options));
     if (options.json) return printJson(terminal, entries);
     printTable(terminal, entries, {
       columns: {
@@ -72,27 +85,65 @@ function listCommand(environment: Environment): Command {
       },
       empty: 'The audit log has no such entry.',
     });
+    printNext(terminal, { pagination: { ...(next !== undefined && { next_cursor: next }) } });
   });
+}
+
+interface TailOptions extends CommonOptions, AuditFilter {
+  readonly since?: number;
+  readonly interval: number;
 }
 
 function tailCommand(environment: Environment): Command {
   const { terminal } = environment;
   const made = command('tail', 'Print entries as they are written, until it is stopped.', [
     'tollgate audit tail',
+    'tollgate audit tail --since 10m --action login_failed',
     'tollgate audit tail --json | jq .payload.action',
-  ]);
-  return withFilter(made).action(async (options: CommonOptions & AuditFilter) => {
+  ])
+    .option(
+      '--since <duration>',
+      'Begin with the entries of so long, such as 10m.',
+      parseInterval(1_000, maxSinceMs),
+    )
+    .option(
+      '--interval <duration>',
+      'Time between two requests, 500ms or more.',
+      parseInterval(500, 3_600_000),
+      2_000,
+    );
+  return withFilter(made).action(async (options: TailOptions) => {
     const client = await connectAuth(toSource(environment, options));
-    const seen = new Set((await listEntries(client, options, { limit: '100' })).map(({ id }) => id));
-    for (;;) {
-      await setTimeout(pollMs);
-      const newest = await listEntries(client, options, { limit: '100' });
-      for (const entry of newest.toReversed().filter(({ id }) => !seen.has(id)))
-        printLine(terminal, entry, options);
-      seen.clear();
-      for (const { id } of newest) seen.add(id);
+    const read = (paging: Parameters<typeof readPage>[2]) => readPage(client, options, paging);
+    const tail =
+      options.since === undefined
+        ? await AuditTail.startNow(read)
+        : new AuditTail(read, Date.now() - options.since);
+    const signal = environment.interruption();
+    let isLost = false;
+    while (!signal.aborted) {
+      try {
+        const { entries, isComplete } = await tail.readNew();
+        if (isLost) terminal.warn('the auth server answers again');
+        isLost = false;
+        if (!isComplete)
+          terminal.warn('more entries were written than are read at once: older ones are left out');
+        for (const entry of entries) printLine(terminal, entry, options);
+      } catch (error) {
+        if (!isOutage(error)) throw error;
+        if (!isLost) terminal.warn(`${describeRequestError(error)}; trying again`);
+        isLost = true;
+      }
+      await delay(options.interval, undefined, { signal }).catch(() => undefined);
     }
   });
+}
+
+function isOutage(error: unknown): error is RequestError {
+  return (
+    error instanceof RequestError &&
+    (error.status === undefined ? error.code === 'unreachable' : error.status >= 500)
+  );
 }
 
 function printLine(terminal: Terminal, entry: Entry, { json }: CommonOptions): void {

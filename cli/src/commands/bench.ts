@@ -1,4 +1,3 @@
-import { parseDuration } from '@tollgate/kit/time';
 import { type Command, InvalidArgumentError } from 'commander';
 import { checkCall, openGrpc, rateLimitCall } from '../bench/grpc.ts';
 import { drawHistogram, formatMs } from '../bench/histogram.ts';
@@ -8,7 +7,7 @@ import { resolveTarget, type Target } from '../bench/target.ts';
 import { readDescriptor } from '../descriptor.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson, type Terminal } from '../output/terminal.ts';
-import { type Environment, group, type LocalOptions, localCommand } from './command.ts';
+import { type Environment, group, type LocalOptions, localCommand, parseInterval } from './command.ts';
 
 interface BenchOptions extends LocalOptions {
   readonly connections: number;
@@ -36,7 +35,7 @@ function benchCommand(name: string, summary: string, examples: readonly string[]
   return localCommand(name, summary, examples)
     .option('--connections <number>', 'Connections, 1 to 256.', parseBounded(1, 256), 10)
     .option('--rate <number>', 'Requests a second, 1 to 50000.', parseBounded(1, 50_000), 100)
-    .option('--duration <duration>', 'How long, 1s to 5m.', parseLength, 10_000)
+    .option('--duration <duration>', 'How long, 1s to 5m.', parseInterval(1_000, 300_000), 10_000)
     .option('--allow-host <host>', 'Allow a target that is not this machine, by its name.');
 }
 
@@ -165,10 +164,4 @@ function parseBounded(min: number, max: number) {
       throw new InvalidArgumentError(`It is a whole number from ${min} to ${max}.`);
     return value;
   };
-}
-
-function parseLength(text: string): number {
-  const ms = parseDuration(text) ?? 0;
-  if (ms < 1_000 || ms > 300_000) throw new InvalidArgumentError('It is a duration from 1s to 5m.');
-  return ms;
 }

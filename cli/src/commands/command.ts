@@ -1,7 +1,7 @@
+import { parseDuration } from '@tollgate/kit/time';
 import type { Sleep } from '@tollgate/oauth2-client/device';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Source } from '../connection/connect.ts';
-import { CommandFailure } from '../failure.ts';
 import type { Terminal } from '../output/terminal.ts';
 
 /** Input and output of commands. */
@@ -64,6 +64,18 @@ export function toPageQuery({ limit, cursor }: ListOptions): { limit: string; cu
   return { limit, ...(cursor !== undefined && { cursor }) };
 }
 
+/** Parses a duration into milliseconds. */
+export function parseInterval(minMs: number, maxMs: number): (text: string) => number {
+  return (text) => {
+    const ms = parseDuration(text) ?? 0;
+    if (ms < minMs || ms > maxMs)
+      throw new InvalidArgumentError(
+        `It is a duration from ${minMs}ms to ${maxMs / 1000}s, such as 5s or 10m.`,
+      );
+    return ms;
+  };
+}
+
 /** Says how to list the next page, if there is one. */
 export function printNext(
   terminal: Terminal,
@@ -78,13 +90,6 @@ export function group(name: string, summary: string, commands: readonly Command[
   const made = new Command(name).description(summary);
   for (const one of commands) made.addCommand(one);
   return made;
-}
-
-/** @throws CommandFailure */
-export function requireUrl(text: string): void {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
-    throw new CommandFailure(`not an http or https URL without credentials: ${text}`);
 }
 
 export function toSource({ env }: Environment, { context }: CommonOptions): Source {

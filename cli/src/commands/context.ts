@@ -8,10 +8,11 @@ import {
   readContexts,
   updateContexts,
 } from '../connection/contexts.ts';
+import { requireSecret, requireUrl } from '../connection/inputs.ts';
 import { CommandFailure } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
-import { type CommonOptions, command, type Environment, group, requireUrl } from './command.ts';
+import { type CommonOptions, command, type Environment, group } from './command.ts';
 
 interface SetOptions {
   readonly authUrl?: string;
@@ -53,9 +54,7 @@ function setCommand({ env, terminal, readInput }: Environment): Command {
         );
       for (const url of [authUrl, xdsUrl, ...limiterUrl]) if (url !== undefined) requireUrl(url);
       const isSecretGiven = keyStdin === true || limiterTokenStdin === true;
-      const secret = isSecretGiven ? (await readInput()).trim() : '';
-      if (isSecretGiven && !/^[\x21-\x7e]+$/.test(secret))
-        throw new CommandFailure('standard input has no secret: one line of ASCII characters is expected');
+      const secret = isSecretGiven ? requireSecret(await readInput(), 'standard input') : '';
       const path = contextFilePath(env);
       const change = (before: Context | undefined): Context => ({
         ...(authUrl === undefined ? before : forAuthServer(before, authUrl)),

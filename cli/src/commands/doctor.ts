@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { limitersOf, readContext } from '../connection/connect.ts';
+import { requireUrl } from '../connection/inputs.ts';
 import { checkEnvoy } from '../doctor/envoy.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { checkAuth, checkLimiter, checkReady } from '../doctor/service.ts';
 import { checkSettings, type ServiceName, serviceNames } from '../doctor/settings.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
-import { printJson, style, type Terminal } from '../output/terminal.ts';
+import { printJson, type Terminal } from '../output/terminal.ts';
 import { type CommonOptions, command, type Environment, toSource } from './command.ts';
 
 interface DoctorOptions extends CommonOptions {
@@ -41,7 +42,7 @@ export function doctorCommand(environment: Environment): Command {
       const problems = findings.filter(({ ok }) => !ok);
       if (problems.length === 0) return;
       const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
-      throw new CommandFailure(style(terminal, 'red', count), exitCodes.unhealthy);
+      throw new CommandFailure(count, exitCodes.unhealthy);
     });
 }
 
@@ -50,7 +51,7 @@ async function runChecks(environment: Environment, options: DoctorOptions): Prom
   const context = await readContext(toSource(environment, options));
   const { authUrl } = context;
   const xdsUrl = options.xdsUrl ?? context.xdsUrl;
-  for (const url of [...ready, xdsUrl, envoyAdmin]) if (url !== undefined) assertUrl(url);
+  for (const url of [...ready, xdsUrl, envoyAdmin]) if (url !== undefined) requireUrl(url);
   const nowMs = Date.now;
   const pages = [...ready, ...(xdsUrl === undefined ? [] : [`${xdsUrl.replace(/\/+$/, '')}/readyz`])];
   const checks = [
@@ -61,11 +62,6 @@ async function runChecks(environment: Environment, options: DoctorOptions): Prom
     ...(envoyAdmin === undefined ? [] : [checkEnvoy(envoyAdmin, nowMs)]),
   ];
   return (await Promise.all(checks)).flat();
-}
-
-function assertUrl(text: string): void {
-  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
-    throw new CommandFailure(`not a URL: ${text}. Expected http://host:port or https://host`);
 }
 
 function parseSettingsFile(text: string): [ServiceName, string] {

@@ -12,10 +12,11 @@ import {
   readContexts,
   updateContexts,
 } from '../connection/contexts.ts';
+import { requireUrl } from '../connection/inputs.ts';
 import { oauthClient, personName, tokenManager, tokenSource, toRequestError } from '../connection/sign-in.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printJson } from '../output/terminal.ts';
-import { type CommonOptions, command, type Environment, requireUrl, toSource } from './command.ts';
+import { type CommonOptions, command, type Environment, toSource } from './command.ts';
 
 interface LoginOptions extends CommonOptions {
   readonly authUrl?: string;
@@ -67,7 +68,7 @@ export function loginCommand(environment: Environment): Command {
         }));
         await tokenManager(authUrl, { path, name }).setToken(token);
       } catch (error) {
-        throw error instanceof OAuthClientError ? toLoginError(error) : error;
+        throw error instanceof OAuthClientError ? toLoginError(error, authUrl) : error;
       }
       // Asks with the new token, although a key of the environment comes before it in commands.
       const token = tokenSource(authUrl, { path, name });
@@ -83,13 +84,13 @@ function toScope(names: readonly string[]): string {
   return ['email', ...full].join(' ');
 }
 
-function toLoginError(error: OAuthClientError): Error {
+function toLoginError(error: OAuthClientError, authUrl: string): Error {
   const code = 'code' in error ? error.code : undefined;
   if (code === 'access_denied') return new CommandFailure('the sign-in was refused', exitCodes.failed);
   if (code === 'expired_token' || error instanceof TokenUnavailableError)
     return new CommandFailure('the code has expired: run tollgate login again', exitCodes.failed);
   if (error instanceof AbortError) return new CommandFailure('the sign-in was interrupted', exitCodes.failed);
-  return toRequestError(error);
+  return toRequestError(error, authUrl);
 }
 
 /** `tollgate logout` */

@@ -4,7 +4,7 @@ import { authClient, type Limiter, limitersOf, readContext } from '../connection
 import { personName } from '../connection/sign-in.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
-import { printJson, style } from '../output/terminal.ts';
+import { printJson } from '../output/terminal.ts';
 import { type CommonOptions, command, type Environment, toSource } from './command.ts';
 
 /** The result of a check of a service. */
@@ -49,7 +49,7 @@ export function statusCommand(environment: Environment): Command {
     const failed = findings.filter(({ ok }) => !ok);
     if (failed.length === 0) return;
     const message = `${failed.length} of ${findings.length} services have a problem`;
-    throw new CommandFailure(style(terminal, 'red', message), exitCodes.unhealthy);
+    throw new CommandFailure(message, exitCodes.unhealthy);
   });
 }
 

@@ -20,14 +20,20 @@ export function tokenCommands(environment: Environment): Command {
   return group('tokens', 'Access tokens.', [inspectCommand(environment)]);
 }
 
+interface InspectOptions extends CommonOptions {
+  readonly session?: true;
+}
+
 function inspectCommand(environment: Environment): Command {
   const { terminal, readInput } = environment;
   return command('inspect', 'Show what an access token says, and whether it is valid and why not.', [
     'tollgate tokens inspect < token',
+    'tollgate tokens inspect --session < token',
     'pbpaste | tollgate tokens inspect --json',
   ])
     .argument('[token]', 'The token. Default: standard input, because arguments are visible to others.')
-    .action(async (given: string | undefined, options: CommonOptions) => {
+    .option('--session', 'Send the token to the auth server that has issued it: is its session alive?')
+    .action(async (given: string | undefined, options: InspectOptions) => {
       const text = (given ?? (await readInput())).trim().replace(/^(?:authorization: *)?bearer +/i, '');
       const decoded = decodeToken(text);
       if (decoded === undefined)
@@ -48,11 +54,12 @@ function inspectCommand(environment: Environment): Command {
 async function inspect(
   environment: Environment,
   decoded: DecodedToken,
-  options: CommonOptions,
+  options: InspectOptions,
 ): Promise<readonly TokenFinding[]> {
   const { authUrl } = await readContext(toSource(environment, options));
   const issuer = authUrl === undefined ? undefined : await readIssuer(authUrl);
   const findings = await checkToken(decoded, issuer, Date.now());
+  if (!options.session) return findings;
   // No other server gets the token than the one that has issued it.
   const isSigned = findings.some(({ check, ok }) => check === 'signature' && ok === true);
   const isFromServer = isSigned || (issuer !== undefined && decoded.claims.iss === issuer.issuer);

@@ -1,14 +1,13 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { RequestError, unwrap } from '@tollgate/admin-clients/clients';
-import { parseDuration } from '@tollgate/kit/time';
 import { formatDescriptor } from '@tollgate/rules/descriptor-text';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { connectLimiters, type Limiter } from '../connection/connect.ts';
-import { CommandFailure, exitCodes } from '../failure.ts';
+import { CommandFailure, describeRequestError, exitCodes } from '../failure.ts';
+import { showRepeatedly } from '../output/screen.ts';
 import { printTable } from '../output/table.ts';
 import { printJson, type Terminal } from '../output/terminal.ts';
 import { type KeyActivity, mergeActivity, type ReplicaActivity } from '../top/activity.ts';
-import { type CommonOptions, command, type Environment, toSource } from './command.ts';
+import { type CommonOptions, command, type Environment, parseInterval, toSource } from './command.ts';
 import { parseLimit } from './limit-activity.ts';
 
 interface TopOptions extends CommonOptions {
@@ -31,17 +30,32 @@ export function topCommand(environment: Environment): Command {
   ])
     .option('--domain <name>', 'Only those of a domain.')
     .option('--limit <number>', 'Most keys, 1 to 1000.', parseLimit, 20)
-    .option('--interval <duration>', 'Time between two tables, 500ms or more.', parseInterval, 2_000)
+    .option(
+      '--interval <duration>',
+      'Time between two tables, 500ms or more.',
+      parseInterval(500, 3_600_000),
+      2_000,
+    )
     .option('--once', 'Print one table. Default where the output is no terminal.')
     .action(async (options: TopOptions) => {
       const limiters = await connectLimiters(toSource(environment, options));
-      if (options.once || options.json || !terminal.isInteractive)
+      const { screen } = terminal;
+      if (options.once || options.json || screen === undefined)
         return showOnce(limiters, environment, options);
       const signal = environment.interruption();
-      while (!signal.aborted) {
-        redraw(terminal, await readActivity(limiters, options), options);
-        await delay(options.interval, undefined, { signal }).catch(() => undefined);
-      }
+      await showRepeatedly(terminal, screen, {
+        signal,
+        intervalMs: options.interval,
+        read: () => readActivity(limiters, options),
+        draw: (buffer, { keys, unreachable }, rows) => {
+          buffer.print(
+            `Hits of the last one to two minutes, every ${options.interval / 1000} s. Ctrl-C ends.\n\n`,
+          );
+          // The title, an empty line and the heading come before, and lines about replicas after.
+          printKeys(buffer, keys.slice(0, Math.max(rows - 3 - unreachable.length, 1)));
+          for (const line of unreachable) buffer.warn(line);
+        },
+      });
     });
 }
 
@@ -89,7 +103,7 @@ async function readReplica(
     return { keys, refusals };
   } catch (error) {
     if (!(error instanceof RequestError)) throw error;
-    return `${url}: ${error.code}: ${error.message}`;
+    return `${url}: ${describeRequestError(error)}`;
   }
 }
 
@@ -105,28 +119,4 @@ function printKeys(terminal: Terminal, keys: readonly KeyActivity[]): void {
     },
     empty: 'No limited request arrived in the last two minutes.',
   });
-}
-
-/** Moves to the start of the screen, and clears what remains of the last table. */
-function redraw(terminal: Terminal, { keys, unreachable }: Activity, { interval }: TopOptions): void {
-  let text = '';
-  const buffer: Terminal = {
-    ...terminal,
-    print(part) {
-      text += part;
-    },
-    warn(line) {
-      text += `${line}\n`;
-    },
-  };
-  buffer.print(`Hits of the last one to two minutes, every ${interval / 1000} s. Ctrl-C ends.\n\n`);
-  printKeys(buffer, keys);
-  for (const line of unreachable) buffer.warn(line);
-  terminal.print(`\u001b[H${text.replaceAll('\n', '\u001b[K\n')}\u001b[J`);
-}
-
-function parseInterval(text: string): number {
-  const ms = parseDuration(text) ?? 0;
-  if (ms < 500 || ms > 3_600_000) throw new InvalidArgumentError('It is a duration from 500ms to 1h.');
-  return ms;
 }

@@ -8,6 +8,7 @@ import {
 } from '@tollgate/admin-clients/clients';
 import { CommandFailure } from '../failure.ts';
 import { type Context, contextFilePath, findContext, forAuthServer, readContexts } from './contexts.ts';
+import { requireSecret, requireUrl } from './inputs.ts';
 import { tokenSource } from './sign-in.ts';
 
 /** Where a command finds its context and its credentials. */
@@ -49,21 +50,49 @@ export async function readContext(source: Source): Promise<Connection> {
   const context = name === undefined ? {} : findContext(file, name);
   if (context === undefined)
     throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
-  const { TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER_URLS, TOLLGATE_LIMITER_TOKEN } = env;
-  const { TOLLGATE_XDS_URL, TOLLGATE_XDS_TOKEN } = env;
-  const merged: Context = {
-    ...(TOLLGATE_AUTH_URL ? forAuthServer(context, TOLLGATE_AUTH_URL) : context),
-    ...(TOLLGATE_KEY && { key: TOLLGATE_KEY }),
-    ...(TOLLGATE_LIMITER_URLS && { limiterUrls: TOLLGATE_LIMITER_URLS.split(',') }),
-    ...(TOLLGATE_LIMITER_TOKEN && { limiterToken: TOLLGATE_LIMITER_TOKEN }),
-    ...(TOLLGATE_XDS_URL && { xdsUrl: TOLLGATE_XDS_URL }),
-    ...(TOLLGATE_XDS_TOKEN && { xdsToken: TOLLGATE_XDS_TOKEN }),
-  };
+  const merged = mergeContext(context, env);
   const { authUrl, login, key = '' } = merged;
-  const usesLogin = login !== undefined && !TOLLGATE_KEY;
+  const usesLogin = login !== undefined && !env.TOLLGATE_KEY;
   const token =
     usesLogin && name !== undefined && authUrl !== undefined ? tokenSource(authUrl, { path, name }) : key;
   return { ...merged, token };
+}
+
+/** Fields with a text, the variables that replace them, and their forms. */
+const fields = {
+  authUrl: ['TOLLGATE_AUTH_URL', requireUrl],
+  key: ['TOLLGATE_KEY', requireSecret],
+  limiterToken: ['TOLLGATE_LIMITER_TOKEN', requireSecret],
+  xdsUrl: ['TOLLGATE_XDS_URL', requireUrl],
+  xdsToken: ['TOLLGATE_XDS_TOKEN', requireSecret],
+} as const;
+
+/** The environment replaces fields of the context. @throws CommandFailure for an invalid text */
+function mergeContext(context: Context, env: NodeJS.ProcessEnv): Context {
+  const given = (variable: string): string => env[variable]?.trim() ?? '';
+  const otherUrl = given(fields.authUrl[0]);
+  const { limiterUrls = [], ...base } = otherUrl === '' ? context : forAuthServer(context, otherUrl);
+  const texts: Partial<Record<keyof typeof fields, string>> = {};
+  const names = Object.keys(fields) as (keyof typeof fields)[]; // of exactly these keys
+  for (const name of names) {
+    const [variable, read] = fields[name];
+    const text = given(variable);
+    const { [name]: stored } = base;
+    if (text !== '') texts[name] = read(text, variable);
+    else if (stored !== undefined) texts[name] = read(stored, `${name} of the context`);
+  }
+  const replicas = given('TOLLGATE_LIMITER_URLS')
+    .split(',')
+    .map((url) => url.trim())
+    .filter((url) => url !== '');
+  const urls = replicas.length > 0 ? replicas : limiterUrls;
+  return {
+    ...base,
+    ...texts,
+    limiterUrls: urls.map((url) =>
+      requireUrl(url, replicas.length > 0 ? 'TOLLGATE_LIMITER_URLS' : 'limiterUrls of the context'),
+    ),
+  };
 }
 
 /** @throws CommandFailure without the URL of the server. */
@@ -71,7 +100,7 @@ export async function connectAuth(source: Source): Promise<AuthClient> {
   const client = authClient(await readContext(source));
   if (client === undefined)
     throw new CommandFailure(
-      'the context has no auth server: run tollgate context set --auth-url https://auth.example.com, or set TOLLGATE_AUTH_URL',
+      'the context has no auth server: run tollgate context set default --auth-url https://auth.example.com, or set TOLLGATE_AUTH_URL',
     );
   return client;
 }
@@ -89,7 +118,7 @@ export async function connectLimiters(source: Source): Promise<readonly [Limiter
   const [first, ...others] = limitersOf(await readContext(source));
   if (first === undefined)
     throw new CommandFailure(
-      'the context has no counter API: run tollgate context set --limiter-url http://127.0.0.1:6071, or set TOLLGATE_LIMITER_URLS',
+      'the context has no counter API: run tollgate context set default --limiter-url http://127.0.0.1:6071, or set TOLLGATE_LIMITER_URLS',
     );
   return [first, ...others];
 }
@@ -108,7 +137,7 @@ export async function connectXds(source: Source): Promise<XdsClient> {
   const { xdsUrl: url, xdsToken, token } = await readContext(source);
   if (url === undefined)
     throw new CommandFailure(
-      'the context has no xDS server: run tollgate context set --xds-url http://127.0.0.1:8090, or set TOLLGATE_XDS_URL',
+      'the context has no xDS server: run tollgate context set default --xds-url http://127.0.0.1:8090, or set TOLLGATE_XDS_URL',
     );
   return createXdsClient({ url, token: xdsToken ?? token, timeoutMs: defaultTimeoutMs });
 }

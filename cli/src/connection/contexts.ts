@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { VersionedRecord } from '@tollgate/oauth2-client/token-manager';
 import { CommandFailure } from '../failure.ts';
 import { withFileLock } from './file-lock.ts';
+import { withoutSlash } from './inputs.ts';
 
 /** The services of one installation. */
 export interface Context {
@@ -46,13 +47,14 @@ export async function readContexts(path: string): Promise<ContextFile> {
 function parseContexts(path: string, text: string): ContextFile {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // Editors of Windows may write a byte order mark.
+    value = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch {
     value = undefined;
   }
   if (!isContextFile(value))
     throw new CommandFailure(
-      `${path} is no file of contexts: correct or remove it, and run tollgate context set`,
+      `${path} is no file of contexts: correct or remove it, and run tollgate context set --help`,
     );
   return value;
 }
@@ -116,8 +118,4 @@ export function forAuthServer(context: Context | undefined, authUrl: string): Co
 
 export function hasOtherAuthServer({ authUrl: known }: Context, authUrl: string): boolean {
   return known !== undefined && withoutSlash(known) !== withoutSlash(authUrl);
-}
-
-function withoutSlash(url: string): string {
-  return url.replace(/\/+$/, '');
 }

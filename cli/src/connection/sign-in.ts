@@ -16,13 +16,14 @@ import {
   type VersionedRecord,
 } from '@tollgate/oauth2-client/token-manager';
 import { type ContextFile, readContexts, updateContexts } from './contexts.ts';
+import { withoutSlash } from './inputs.ts';
 
 /** The OAuth client of the command line, which the settings of the auth server enable. */
 export function oauthClient(authUrl: string): Client {
   return new Client({
     clientId: cliClientId,
     // Below the URL of the context, which may be that of a port-forward and not the issuer's.
-    site: `${authUrl.replace(/\/+$/, '')}/`,
+    site: `${withoutSlash(authUrl)}/`,
     tokenEndpoint: 'oauth/token',
     revocationEndpoint: 'oauth/revoke',
     deviceAuthorizationEndpoint: 'oauth/device_authorization',
@@ -79,15 +80,17 @@ export function tokenSource(authUrl: string, context: ContextName): () => Promis
     try {
       return (await manager.getToken()).token;
     } catch (error) {
-      throw error instanceof OAuthClientError ? toRequestError(error) : error;
+      throw error instanceof OAuthClientError ? toRequestError(error, authUrl) : error;
     }
   };
 }
 
 /** Explains a failure of the OAuth server to the person at the command line. */
-export function toRequestError(error: OAuthClientError): RequestError {
+export function toRequestError(error: OAuthClientError, url: string): RequestError {
   if (error instanceof TransportError)
-    return new RequestError(`the auth server cannot be reached: ${error.message}`, { code: 'unreachable' });
+    return new RequestError(`the auth server cannot be reached: ${error.message}`, {
+      ...{ code: 'unreachable', url },
+    });
   const code = error instanceof OAuthError ? (error.code ?? 'oauth_error') : 'oauth_error';
   if (error instanceof TokenUnavailableError || code === 'invalid_grant')
     return new RequestError('the sign-in has ended: run tollgate login', { code: 'signed_out' });

@@ -85,7 +85,7 @@ export async function checkLimiter(
 
 function limiterRemedy(status: number | undefined): string {
   if (status === 401 || status === 403)
-    return 'set the token of the context: tollgate context set --limiter-token-stdin';
+    return 'sign in (tollgate login), or set a token: tollgate context set --help';
   return status === 404
     ? 'the URL is that of another port: ADMIN_PORT is the counter API'
     : 'check Redis or memcached, and its URL; the log of the limiter has the reason';

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
+import type { Screen } from '../../src/output/terminal.ts';
 import { run } from '../../src/program.ts';
 
 interface Result {
@@ -14,6 +15,8 @@ interface Running {
   readonly signal?: AbortSignal;
   /** Gets each output of the command. */
   readonly onOutput?: (text: string) => void;
+  /** The terminal that output goes to. */
+  readonly screen?: Screen;
   /** Enters the code of a sign-in, as a person does. */
   readonly onCode?: (userCode: string) => Promise<unknown>;
 }
@@ -36,7 +39,8 @@ export function cli(t: Test, env: NodeJS.ProcessEnv = {}, input = '', running?: 
           errors += `${line}\n`;
           running?.onOutput?.(line);
         },
-        isInteractive: false,
+        hasColours: running?.screen !== undefined,
+        ...(running?.screen && { screen: running.screen }),
       },
       env: { TOLLGATE_CONFIG: config, ...env },
       readInput: async () => input,

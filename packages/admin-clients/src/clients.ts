@@ -53,7 +53,10 @@ function toClientOptions({ url, token, timeoutMs }: ClientOptions, headers: Reco
     fetch: async (request: Request) => {
       const text = typeof token === 'string' ? token : await token();
       if (text !== '') request.headers.set('authorization', `Bearer ${text}`);
-      return fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]) });
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
+      return fetch(request, { signal }).catch((cause: unknown) => {
+        throw unreachable(cause, url);
+      });
     },
   };
 }
@@ -64,12 +67,18 @@ export class RequestError extends Error {
   readonly code: string;
   /** Absent without a response. */
   readonly status: number | undefined;
+  /** Base URL of the service, where it is known. */
+  readonly url: string | undefined;
 
-  constructor(message: string, { code, status }: { readonly code: string; readonly status?: number }) {
+  constructor(
+    message: string,
+    { code, status, url }: { readonly code: string; readonly status?: number; readonly url?: string },
+  ) {
     super(message);
     this.name = 'RequestError';
     this.code = code;
     this.status = status;
+    this.url = url;
   }
 }
 
@@ -79,14 +88,19 @@ interface Result<T> {
   readonly response: Response;
 }
 
+function unreachable(cause: unknown, url?: string): RequestError {
+  return new RequestError(`the service cannot be reached: ${getRequestFailure(cause)}`, {
+    code: 'unreachable',
+    ...(url !== undefined && { url }),
+  });
+}
+
 /** The body of a successful response. @throws RequestError with the reason of the service. */
 export async function unwrap<T>(request: Promise<Result<T>>): Promise<T> {
   const { data, error, response } = await request.catch((cause: unknown) => {
-    // There is no token for the request.
+    // There is no token for the request, or no response.
     if (cause instanceof RequestError) throw cause;
-    throw new RequestError(`the service cannot be reached: ${getRequestFailure(cause)}`, {
-      code: 'unreachable',
-    });
+    throw unreachable(cause);
   });
   // Parsed boundary: 204 has no body, and its type has none.
   if (response.ok) return data as T;
