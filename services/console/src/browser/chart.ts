@@ -56,7 +56,10 @@ function draw(element: HTMLElement): void {
     width: 1.5,
     points: { show: false },
   }));
-  const options = { ...sizeOf(element), series: [{}, ...series], axes: [axis, { ...axis, size: 56 }] };
+  // Without values there is a scale, too: the axis would go, and the plot would move.
+  const y = { range: (_plot: Plot, _min: number | null, max: number | null) => [0, (max || 1) * 1.05] };
+  const axes = [axis, { ...axis, size: 56 }];
+  const options = { ...sizeOf(element), series: [{}, ...series], scales: { y }, axes };
   plots.set(element, { plot: new uPlot(options, columns, element), drawn: text });
   new ResizeObserver(() => plots.get(element)?.plot.setSize(sizeOf(element))).observe(element);
 }

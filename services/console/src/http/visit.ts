@@ -87,6 +87,11 @@ export class Visit {
     return region;
   }
 
+  /** Whether a region is shown: its updates leave out the work for the others. */
+  shows(region: string): boolean {
+    return this.region === undefined || this.region === region;
+  }
+
   /** A region that the page has. */
   findRegion(name: string): Html | undefined {
     return this.#regions.get(name);

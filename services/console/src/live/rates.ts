@@ -1,7 +1,7 @@
 import { type RateName, rateNames, type Totals } from './replica-metrics.ts';
 
-/** Requests per second, summed over replicas. */
-type Rates = Readonly<Record<RateName, number>>;
+/** Requests per second, summed over replicas; undefined while no replica says so. */
+type Rates = Readonly<Record<RateName, number | undefined>>;
 
 /** A point of the charts. */
 export interface Point extends Rates {
@@ -43,7 +43,9 @@ export function toPoint(
 ): Point {
   const all = [...limiters, ...authServers];
   const rate = (differences: readonly Difference[], name: RateName) =>
-    differences.reduce((sum, { counts, seconds }) => sum + counts[name] / seconds, 0);
+    differences.length === 0
+      ? undefined
+      : differences.reduce((sum, { counts, seconds }) => sum + counts[name] / seconds, 0);
   const checked = rate(authServers, 'allowed');
   const decided = rate(limiters, 'allowed');
   const refused = rate(limiters, 'refused');
@@ -52,7 +54,7 @@ export function toPoint(
     for (const [bound, count] of difference.buckets) buckets.set(bound, (buckets.get(bound) ?? 0) + count);
   return {
     atMs,
-    allowed: Math.max(decided, checked - refused),
+    allowed: checked === undefined ? decided : Math.max(decided ?? 0, checked - (refused ?? 0)),
     refused,
     denied: rate(authServers, 'denied'),
     errors: rate(all, 'errors'),

@@ -7,6 +7,9 @@ export const rateNames = ['allowed', 'refused', 'denied', 'errors'] as const;
 
 export type RateName = (typeof rateNames)[number];
 
+/** Durations that the overview shows, in milliseconds. */
+export const quantileNames = ['p50', 'p99'] as const;
+
 /** Totals since the start of a process. */
 export interface Totals {
   readonly startedAt: number;

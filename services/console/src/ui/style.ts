@@ -74,11 +74,13 @@ pre { margin: 0; white-space: pre-wrap; flex: 1 1 16rem; min-width: 0 }
 .bar { display: block; width: 100%; height: .5rem; background: var(--rule); border-radius: .25rem } .bar rect { fill: var(--accent) } .bar.near rect { fill: var(--warn) } .bar.over rect { fill: var(--bad) }
 .spark { display: block; width: 8rem; height: 1.5rem } .spark polyline { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 .tiles { display: grid; gap: .75rem; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)) }
-.tile { display: grid; gap: .15rem; align-content: start } .tile .value { font-size: 1.375rem; line-height: 1.2; font-weight: 600 } .tile .spark { width: 100% }
+.tile { display: grid; gap: .15rem; align-content: start } .tile .value { font-size: 1.375rem; line-height: 1.2; font-weight: 600 } .tile .n { display: flex; justify-content: space-between; align-items: baseline } .tile .unit { font-size: .875rem; font-weight: 400 } .tile .spark { width: 100% }
 .tile.bad .value { color: var(--bad) } .tile.warn .value { color: var(--warn) }
 ${['accent', 'warn', 'dim', 'bad', 'rule'].map((name) => `.color-${name} { color: var(--${name}) }`).join(' ')}
-.chart { height: 17rem; overflow: hidden } .uplot, .uplot * { font: inherit } .u-legend th { font-weight: 400 } .u-legend td, .u-legend th { border: 0; padding: 0 .5rem 0 0; min-width: 0 }
-.findings { display: grid; gap: .5rem; margin: 0; padding: 0; list-style: none } .findings li { border-left: 4px solid var(--warn); padding: .1rem 0 .1rem .75rem } .findings li.bad { border-color: var(--bad) } .findings li.ok { border-color: var(--ok) }
+.chart { height: 17rem; overflow: hidden } .traffic { min-height: 40rem }
+#region-replicas table, #region-configuration table { table-layout: fixed; min-width: 56rem }
+ .uplot, .uplot * { font: inherit } .u-legend th { font-weight: 400 } .u-legend td, .u-legend th { border: 0; padding: 0 .5rem 0 0; min-width: 0 }
+.findings { display: grid; align-content: start; gap: .5rem; height: 6rem; overflow-y: auto; margin: 0; padding: 0; list-style: none } .findings li { border-left: 4px solid var(--warn); padding: .1rem 0 .1rem .75rem } .findings li.bad { border-color: var(--bad) } .findings li.ok { border-color: var(--ok) }
 [data-stale] { opacity: .55 }
 .stale-mark:not(.shown) { visibility: hidden } .stale-mark { color: var(--warn) }
 dialog { color: inherit; background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem 1.5rem } dialog::backdrop { background: #0008 }

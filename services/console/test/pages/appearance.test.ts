@@ -43,7 +43,7 @@ function pageTable({
   readonly entryId: string;
 }): readonly Row[] {
   return [
-    { route: '/', path: '/', shows: 'has not answered since' },
+    { route: '/', path: '/', shows: 'does not answer:' },
     { route: '/users', path: '/users', shows: 'ada@example.com' },
     { path: '/users?q=nothing', shows: 'No user matches' },
     { route: '/users/:id', path: `/users/${userId}`, shows: 'Metadata of the user' },

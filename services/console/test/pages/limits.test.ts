@@ -43,10 +43,15 @@ t.test('limits in the console', { skip }, async (t) => {
     await show('/limits?q=bob');
     for (let hit = 0; hit < 3; hit += 1) await first.send('shop', 'user', 'bob');
     await awaitUntil(async () => (await readText(page)).includes('near'), { what: 'bob near the limit' });
+    t.match(await show('/limits?state=new&q=bob'), 'No key matches these filters');
+    for (let hit = 0; hit < 2; hit += 1) await first.send('shop', 'user', 'bob');
+    await awaitUntil(async () => /user=bob.*refused now.*newly limited/s.test(await readText(page)), {
+      what: 'bob newly limited',
+    });
   });
 
   await t.test('domains lead to their limits, and these to their keys', async (t) => {
-    t.match(await show('/limits/domains'), /shop\s+2\s+12 hits/);
+    t.match(await show('/limits/domains'), /shop\s+2\s+14 hits/);
     await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
     t.match(await readText(page), /shop\.quiet.*9 per day.*shop\.user.*5 per day/s);
     await page.navigate(() => page.evaluate(`document.querySelector('#limit-shop\\\\.user a').click()`));
@@ -55,10 +60,16 @@ t.test('limits in the console', { skip }, async (t) => {
 
   await t.test('refusals have their reason', async (t) => {
     t.match(await show('/limits/refusals'), /user=ann.*1 hit over 5 per day of user.*refused/s);
+    t.match(await show('/limits/refusals?q=carol'), 'Limiters remember no refusal that matches');
+    for (let hit = 0; hit < 6; hit += 1) await first.send('shop', 'user', 'carol');
+    await awaitUntil(
+      async () => /user=carol.*1 hit over 5 per day of user.*refused/s.test(await readText(page)),
+      { what: 'the refusal as it happens' },
+    );
   });
 
   await t.test('a trial is compared, per rule', async (t) => {
-    t.match(await show('/limits/trial'), /shop\.user\s+2 per day\s+12 req.*Put a trial into force/s);
+    t.match(await show('/limits/trial'), /shop\.user\s+2 per day\s+20 req.*Put a trial into force/s);
   });
 
   await t.test('a counter is overridden for a time, and the override is ended', async (t) => {

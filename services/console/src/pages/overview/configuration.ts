@@ -1,11 +1,12 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { compareText } from '@tollgate/kit/text';
 import { problemOf } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, quantity, time } from '../../ui/text.ts';
 
-/** Clients of the xDS server with the configuration that each has. Problems come first. */
+/** Clients of the xDS server with the configuration that each has, in an order that stays. */
 export async function viewConfiguration(visit: Visit): Promise<Html> {
   try {
     const { clients, total } = await visit.services.xds((client) =>
@@ -13,7 +14,7 @@ export async function viewConfiguration(visit: Visit): Promise<Html> {
     );
     return table({
       caption: 'Configuration of the replicas',
-      rows: clients.toSorted((a, b) => rank[a.state] - rank[b.state]),
+      rows: clients.toSorted((a, b) => compareText(a.node + a.address, b.node + b.address)),
       url: visit.url,
       empty: emptyState('No limiter and no auth server is connected to the xDS server.'),
       rowId: ({ kind, node, address }) => `client-${`${kind}-${node}-${address}`.replaceAll(/\W/g, '-')}`,
@@ -22,11 +23,7 @@ export async function viewConfiguration(visit: Visit): Promise<Html> {
         { title: 'Service', cell: ({ kind }) => (kind === 'limiter' ? 'limiter' : 'auth server') },
         { title: 'State', cell: ({ state }) => badge(state, tones[state]) },
         { title: 'Version', cell: ({ version }) => version?.slice(0, 12) },
-        {
-          title: 'Lag',
-          isNumber: true,
-          cell: ({ lagSeconds }) => quantity(lagSeconds, 's'),
-        },
+        { title: 'Lag', cell: ({ lagSeconds }) => quantity(lagSeconds, 's') },
         { title: 'Acknowledged', cell: (client) => time(client.acknowledgedAt, visit.nowMs) },
         { title: 'Refused because', cell: ({ rejection }) => rejection?.message },
       ],
@@ -37,5 +34,4 @@ export async function viewConfiguration(visit: Visit): Promise<Html> {
   }
 }
 
-const rank = { refusing: 0, behind: 1, current: 2 } as const;
 const tones = { refusing: 'bad', behind: 'warn', current: 'ok' } as const;

@@ -5,6 +5,8 @@ import { time } from '../../ui/text.ts';
 
 interface Finding {
   readonly text: Html;
+  /** Stands at the end of the line, so that nothing moves when its text changes. */
+  readonly since?: Html | undefined;
   readonly alert: string;
   readonly isCritical: boolean;
 }
@@ -25,8 +27,8 @@ export function viewFindings(replicas: readonly Replica[], nowMs: number): Html 
     findings.length === 0
       ? html`<li class="ok">Nothing needs a person: all replicas answer, and none reports a problem.</li>`
       : findings.map(
-          ({ text, alert, isCritical }) =>
-            html`<li id="finding-${alert}"${isCritical && html` class="bad"`}>${text} <a href="${runBook}#${alert.toLowerCase()}">What to do</a></li>`,
+          ({ text, since, alert, isCritical }) =>
+            html`<li id="finding-${alert}"${isCritical && html` class="bad"`}>${text} <a href="${runBook}#${alert.toLowerCase()}">What to do</a>${since && html` <span class="dim">First noticed ${since}</span>`}</li>`,
         );
   return html`<section class="card" aria-live="polite"><h2>What is wrong now</h2><ul class="findings">${items}</ul></section>`;
 }
@@ -40,7 +42,8 @@ function findOutages(replicas: readonly Replica[], nowMs: number): readonly Find
     const who = areAllDown && kind !== undefined ? `No ${kind} answers: ` : '';
     return [
       {
-        text: html`${who}${url} has not answered since ${time(failure.sinceMs, nowMs)} (${failure.reason}).`,
+        text: html`${who}${url} does not answer: ${failure.reason}.`,
+        since: time(failure.sinceMs, nowMs),
         alert: (areAllDown ? alerts?.all : alerts?.one) ?? 'alerts',
         isCritical: areAllDown,
       },

@@ -1,15 +1,15 @@
-import { getRequestFailure } from '@tollgate/kit/errors';
 import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
-import { queryPoints } from '../../live/prometheus.ts';
+import { PrometheusError, queryPoints } from '../../live/prometheus.ts';
 import type { Point } from '../../live/rates.ts';
+import { rateNames } from '../../live/replica-metrics.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
 import { withQuery } from '../../ui/table.ts';
 import { viewConfiguration } from './configuration.ts';
 import { viewFindings } from './findings.ts';
 import { viewReplicas } from './replicas.ts';
-import { viewTiles, viewTrafficChart } from './traffic.ts';
+import { viewCharts, viewTiles } from './traffic.ts';
 
 /** Lengths of the charts. Those of more than an hour are of Prometheus. */
 const ranges = {
@@ -18,6 +18,7 @@ const ranges = {
   '1h': 60 * 60,
   '6h': 6 * 60 * 60,
   '24h': 24 * 60 * 60,
+  '7d': 7 * 24 * 60 * 60,
 } as const;
 
 type Range = keyof typeof ranges;
@@ -29,21 +30,26 @@ const pointsOfPrometheus = 240;
 export async function viewOverview(visit: Visit): Promise<View> {
   const { settings, live } = visit.context;
   if (settings.metricsUrls.length === 0) return { title: 'Overview', content: noMetrics };
+  const now = html`${viewFindings(live.replicas(), visit.nowMs)}
+${viewTiles(live.points(visit.nowMs - ranges['5m'] * 1000), visit.nowMs)}`;
+  const content = html`${visit.liveRegion('now', { everySeconds: 2 }, now)}
+${visit.shows('traffic') && (await viewTraffic(visit))}
+${visit.liveRegion('replicas', { everySeconds: 2 }, viewReplicas(live.replicas(), visit))}
+${visit.shows('configuration') && (await viewClients(visit))}`;
+  return { title: 'Overview', content };
+}
+
+/** Prometheus may be slow, which must not make the other values old. */
+async function viewTraffic(visit: Visit): Promise<Html> {
   const range = readRange(visit);
-  const traffic = await readTraffic(visit, range);
-  const now = visit.liveRegion(
-    'now',
-    { everySeconds: 2 },
-    html`${viewFindings(live.replicas(), visit.nowMs)}
-${viewTiles(live.points(visit.nowMs - ranges['5m'] * 1000), visit.nowMs)}
-<section class="card"><div class="title"><h2>Requests per second</h2>${rangeLinks(visit, range)}</div>${traffic}</section>
-${viewReplicas(live.replicas(), visit)}`,
-  );
-  const configuration =
-    settings.xdsUrl !== '' && visit.can('overview/configuration') && visit.region !== 'now'
-      ? visit.liveRegion('configuration', { everySeconds: 5 }, await viewConfiguration(visit))
-      : html``;
-  return { title: 'Overview', content: html`${now}${configuration}` };
+  const everySeconds = ranges[range] <= liveSeconds ? 2 : 60;
+  const content = html`<section class="card traffic"><div class="title"><h2>Requests per second</h2>${rangeLinks(visit, range)}</div>${await readTraffic(visit, range)}</section>`;
+  return visit.liveRegion('traffic', { everySeconds }, content);
+}
+
+async function viewClients(visit: Visit): Promise<Html | undefined> {
+  if (visit.context.settings.xdsUrl === '' || !visit.can('overview/configuration')) return undefined;
+  return visit.liveRegion('configuration', { everySeconds: 5 }, await viewConfiguration(visit));
 }
 
 const noMetrics = emptyState(
@@ -69,13 +75,20 @@ function rangeLinks(visit: Visit, current: Range): Html {
 }
 
 async function readTraffic(visit: Visit, range: Range): Promise<Html> {
+  const { prometheusUrl } = visit.context.settings;
   try {
-    return viewTrafficChart(await readPoints(visit, range));
+    const points = await readPoints(visit, range);
+    const isEmpty = rateNames.every((name) => points.every((point) => point[name] === undefined));
+    if (!isEmpty || ranges[range] <= liveSeconds) return viewCharts(points);
+    return emptyState(
+      'Prometheus has no metrics of Tollgate for this range. Check that it scrapes the services.',
+      `curl ${prometheusUrl}/api/v1/query?query=ratelimit_decisions`,
+    );
   } catch (error) {
-    const { prometheusUrl } = visit.context.settings;
+    if (!(error instanceof PrometheusError)) throw error;
     return problem({
       title: 'Prometheus does not answer',
-      text: `${prometheusUrl}: ${getRequestFailure(error)}. Choose an hour or less, which the console has itself.`,
+      text: `${prometheusUrl}: ${error.message}. ${error.remedy} The console itself has the last hour.`,
       command: `curl -i ${prometheusUrl}/-/ready`,
     });
   }

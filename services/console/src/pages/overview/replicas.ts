@@ -5,9 +5,9 @@ import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';
 
-/** All processes. Unreachable ones come first. */
+/** All processes, in an order that does not change with their states: no row moves. */
 export function viewReplicas(replicas: readonly Replica[], { url, nowMs }: Visit): Html {
-  const order = ({ failure, kind, url }: Replica) => `${failure === undefined ? 1 : 0} ${kind} ${url}`;
+  const order = ({ kind, url }: Replica) => `${kind} ${url}`;
   return table({
     caption: 'Replicas',
     rows: replicas.toSorted((a, b) => order(a).localeCompare(order(b))),

@@ -1,6 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { Point } from '../../live/rates.ts';
-import { type RateName, rateNames } from '../../live/replica-metrics.ts';
+import { quantileNames, type RateName, rateNames } from '../../live/replica-metrics.ts';
 import { sparkline } from '../../ui/charts.ts';
 import { quantity, time } from '../../ui/text.ts';
 
@@ -21,25 +21,24 @@ const titles: Readonly<Record<RateName, string>> = {
 export function viewTiles(points: readonly Point[], nowMs: number): Html {
   const latest = points.at(-1);
   const isFresh = latest !== undefined && nowMs - latest.atMs < freshMs;
+  const now = isFresh ? latest : undefined;
   const rates = rateNames.map((name) =>
     tile(titles[name], {
-      value: isFresh ? quantity(latest[name], 'req/s') : quantity(undefined, 'req/s'),
+      value: quantity(now?.[name], 'req/s'),
       history: points.map((point) => point[name]),
-      tone: name === 'errors' && isFresh && latest.errors > 0 ? 'bad' : 'neutral',
+      tone: name === 'errors' && (now?.errors ?? 0) > 0 ? 'bad' : 'neutral',
     }),
   );
-  const durations = (['p50', 'p99'] as const).map((name) =>
+  const durations = quantileNames.map((name) =>
     tile(`${name} of a decision`, {
-      value: isFresh ? quantity(latest[name], 'ms') : quantity(undefined, 'ms'),
+      value: quantity(now?.[name], 'ms'),
       history: points.map((point) => point[name]),
       tone: 'neutral',
     }),
   );
-  const since =
-    latest !== undefined &&
-    !isFresh &&
-    html`<p class="dim">The last numbers are of ${time(latest.atMs, nowMs)}.</p>`;
-  return html`<div class="tiles">${rates}${durations}</div>${since}`;
+  // Always there, so that nothing moves when the numbers are old.
+  const age = html`<p class="dim">${latest === undefined ? 'No numbers yet' : html`Numbers of ${time(latest.atMs, nowMs)}`}</p>`;
+  return html`<div class="tiles">${rates}${durations}</div>${age}`;
 }
 
 interface Tile {
@@ -52,17 +51,31 @@ function tile(title: string, { value, history, tone }: Tile): Html {
   return html`<section class="card tile ${tone}"><span class="dim">${title}</span><span class="value">${value}</span>${sparkline(history, `${title}, the last 5 minutes`)}</section>`;
 }
 
-/** Drawn by a script from the data of the element, whose height is fixed. */
-export function viewTrafficChart(points: readonly Point[]): Html {
+/** Charts of the rates and the durations. */
+export function viewCharts(points: readonly Point[]): Html {
   const shown = thin(points);
-  const data = {
+  const seconds = shown.map(({ atMs }) => Math.round(atMs / 1000));
+  const columns = (names: readonly (keyof Point)[]) => [
+    seconds,
+    ...names.map((name) => shown.map((point) => round(point[name]))),
+  ];
+  return html`${chart('traffic', 'Requests per second by result', {
     labels: rateNames.map((name) => titles[name]),
-    columns: [
-      shown.map(({ atMs }) => Math.round(atMs / 1000)),
-      ...rateNames.map((name) => shown.map((point) => Number(point[name].toPrecision(4)))),
-    ],
-  };
-  return html`<div id="traffic-chart" class="chart" role="img" aria-label="Requests per second by result" data-chart="${JSON.stringify(data)}" hx-morph-skip-children></div>`;
+    columns: columns(rateNames),
+  })}<h2>Milliseconds of a decision</h2>${chart('duration', 'Milliseconds of a decision', {
+    labels: quantileNames,
+    columns: columns(quantileNames),
+  })}`;
+}
+
+/** Drawn by a script from the data of the element, whose height is fixed. */
+function chart(name: string, label: string, data: object): Html {
+  return html`<div id="${name}-chart" class="chart" role="img" aria-label="${label}" data-chart="${JSON.stringify(data)}" hx-morph-skip-children></div>`;
+}
+
+/** Null is a gap. */
+function round(value: number | undefined): number | null {
+  return value === undefined ? null : Number(value.toPrecision(4));
 }
 
 /** Means of neighbors. */
@@ -74,9 +87,14 @@ function thin(points: readonly Point[]): readonly Point[] {
     const group = points.slice(start, start + size);
     const [first] = group;
     if (first === undefined) continue;
-    const mean = (name: RateName) => group.reduce((sum, point) => sum + point[name], 0) / group.length;
-    const rates = { allowed: mean('allowed'), refused: mean('refused') };
-    thinned.push({ ...first, ...rates, denied: mean('denied'), errors: mean('errors') });
+    const mean = (name: keyof Point) => {
+      const values = group.flatMap((point) => point[name] ?? []);
+      return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value) / values.length;
+    };
+    thinned.push({
+      ...{ atMs: first.atMs, allowed: mean('allowed'), refused: mean('refused'), denied: mean('denied') },
+      ...{ errors: mean('errors'), p50: mean('p50'), p99: mean('p99') },
+    });
   }
   return thinned;
 }

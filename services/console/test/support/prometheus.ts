@@ -1,0 +1,42 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Test } from 'tap';
+
+/** Parameters of `GET /api/v1/query_range`. */
+interface RangeQuery {
+  readonly query: string;
+  readonly start: number;
+  readonly end: number;
+  readonly step: number;
+}
+
+type Answer = (query: RangeQuery) => { readonly status: number; readonly body: unknown };
+
+/** A server that answers as the HTTP API of Prometheus does. */
+export async function startPrometheus(t: Test) {
+  let answer: Answer = () => ({ status: 503, body: 'Service Unavailable' });
+  const requests: RangeQuery[] = [];
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://prometheus');
+    const read = (name: string) => Number(searchParams.get(name));
+    const query = {
+      ...{ query: searchParams.get('query') ?? '', start: read('start'), end: read('end') },
+      step: read('step'),
+    };
+    requests.push(query);
+    const { status, body } = pathname === '/api/v1/query_range' ? answer(query) : { status: 404, body: '' };
+    response.statusCode = status;
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: (): readonly RangeQuery[] => requests,
+    /** Sets what it answers. Before, it is unavailable. */
+    answer(next: Answer): void {
+      answer = next;
+    },
+  };
+}
