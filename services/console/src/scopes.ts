@@ -7,6 +7,7 @@ const scopes = {
   'overview/configuration': 'policies:read',
   limits: 'limits:read',
   'limits/change': 'limits:write',
+  'what-if': 'limits:read',
   policies: 'policies:read',
   explain: 'policies:read',
   'explain/credential': 'keys:verify',

@@ -11,6 +11,7 @@ import { organizationsArea } from './organizations/routes.ts';
 import { overviewArea } from './overview/routes.ts';
 import { policiesArea } from './policies/routes.ts';
 import { usersArea } from './users/routes.ts';
+import { whatIfArea } from './what-if/routes.ts';
 
 /** All parts of the console, in the order of the menu. A new one is one line. */
 export const areas: readonly Area[] = [
@@ -18,6 +19,7 @@ export const areas: readonly Area[] = [
   limitsArea,
   policiesArea,
   explainArea,
+  whatIfArea,
   usersArea,
   organizationsArea,
   apiKeysArea,

@@ -4,7 +4,6 @@ import { consoleClientId } from '@tollgate/admin-clients/first-party';
 import type { ChromiumPage } from '@tollgate/testkit/chromium';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startXdsServer } from '@tollgate/testkit/services';
-import axe from 'axe-core';
 import t, { type Test } from 'tap';
 import { keySet, newKeySet } from '../../src/pages/api-keys/actions.ts';
 import { providerSet } from '../../src/pages/identity-providers/provider.ts';
@@ -13,10 +12,8 @@ import { newOrganizationSet, organizationSet } from '../../src/pages/organizatio
 import { areas } from '../../src/pages/registry.ts';
 import { userActionSet } from '../../src/pages/users/actions.ts';
 import { Assets } from '../../src/ui/assets.ts';
+import { checkAppearance, findViolations } from '../support/appearance.ts';
 import { ConsoleSuite, skip } from '../support/console-suite.ts';
-
-const narrow = 375;
-const wide = 1280;
 
 /** Bytes of all scripts and styles, compressed. */
 const budget = 120_000;
@@ -164,14 +161,9 @@ t.test('pages of the console', { skip }, async (t) => {
 
   for (const { path, shows } of [...rows, ...others]) {
     await t.test(path.replaceAll(/[0-9a-f-]{36}/g, '…'), async (t) => {
-      await setScreen(page, { width: narrow, scheme: 'light' });
       await page.open(suite.url + path);
       t.match(await page.evaluate('document.body.innerText'), shows);
-      t.same(await findViolations(page, 'all'), [], 'narrow, light');
-      t.same(await findWide(page), [], 'narrow');
-      await setScreen(page, { width: wide, scheme: 'dark' });
-      t.same(await findViolations(page, 'visual'), [], 'wide, dark');
-      t.same(await findWide(page), [], 'wide');
+      await checkAppearance(t, page);
     });
   }
 
@@ -199,36 +191,6 @@ t.test('scripts and styles are within the budget', async (t) => {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   t.ok(total < budget, `${total} bytes of ${budget}`);
 });
-
-async function setScreen(
-  page: ChromiumPage,
-  { width, scheme }: { readonly width: number; readonly scheme: 'light' | 'dark' },
-): Promise<void> {
-  const metrics = { width, height: 800, deviceScaleFactor: 1, mobile: false };
-  await page.send('Emulation.setDeviceMetricsOverride', metrics);
-  await page.send('Emulation.setEmulatedMedia', {
-    features: [{ name: 'prefers-color-scheme', value: scheme }],
-  });
-}
-
-/** Violations of WCAG 2.2 AA and best practices, or those of sizes and colors only. */
-function findViolations(page: ChromiumPage, extent: 'all' | 'visual'): Promise<unknown> {
-  const options =
-    extent === 'all'
-      ? { rules: { 'target-size': { enabled: true } } }
-      : { runOnly: ['color-contrast', 'target-size'] };
-  // Injected by the debugger, to which the CSP does not apply.
-  return page.evaluate(`${extent === 'all' ? axe.source : ''};
-    axe.run(${JSON.stringify(options)}).then(({ violations }) =>
-      violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 300))]))`);
-}
-
-/** Elements wider than the screen, except in areas that scroll. */
-function findWide(page: ChromiumPage): Promise<unknown> {
-  return page.evaluate(`[...document.querySelectorAll('body *')].filter((element) =>
-    !element.closest('.table, .pages, .tabs, dialog, .u-legend, .skip') && element.getBoundingClientRect().right > innerWidth + 1)
-    .map(({ outerHTML }) => outerHTML.slice(0, 200))`);
-}
 
 async function press(page: ChromiumPage, key: '?' | '/' | 'Escape'): Promise<void> {
   const event = { key, ...(key === 'Escape' ? { windowsVirtualKeyCode: 27 } : { text: key }) };

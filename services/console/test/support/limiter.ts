@@ -17,11 +17,15 @@ export interface TestLimiter {
   stop(): Promise<void>;
 }
 
-/** Starts a limiter with files of rules: `config/…` in force, `candidate/config/…` on trial. */
+/**
+ * Starts a limiter with files of rules: `config/…` in force, `candidate/config/…` on trial; or with
+ * the settings of another source.
+ */
 export async function startLimiter(
   t: Test,
   auth: AuthServer,
   files: Readonly<Record<string, string>>,
+  source: Readonly<Record<string, string>> = {},
 ): Promise<TestLimiter> {
   const folder = makeTextFolder(t);
   for (const [path, text] of Object.entries(files)) folder.write(path, text);
@@ -31,6 +35,7 @@ export async function startLimiter(
     ...{ RUNTIME_ROOT: folder.path, RUNTIME_SUBDIRECTORY: '', RUNTIME_WATCH_ROOT: 'false' },
     ...(hasTrial && { CANDIDATE_RUNTIME_SUBDIRECTORY: 'candidate' }),
     ...settings,
+    ...source,
   });
   t.teardown(limiter.stop);
   return {

@@ -21,7 +21,7 @@ ${object.acknowledgements.map((one) => acknowledgementTable(one, visit))}${versi
   return policiesPage(
     visit,
     `${name.kind} ${name.namespace}/${name.name}`,
-    html`<div class="actions"><a class="button" href="${objectPath(name)}/versions">Compare versions</a> <a class="button" href="/policies/try?${query}">Try a change</a></div>
+    html`<div class="actions"><a class="button" href="${objectPath(name)}/versions">Compare versions</a> <a class="button" href="/policies/try?${query}">Try a change</a>${visit.can('what-if') && html` <a class="button" href="/what-if?${query}">What if</a>`}</div>
 ${visit.liveRegion('object', { everySeconds: 10 }, content)}`,
   );
 }

@@ -4,6 +4,7 @@ import { errors } from '../../errors.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
+import { withInput } from '../../ui/shell.ts';
 import { tabs } from '../../ui/tabs.ts';
 import { command } from '../../ui/text.ts';
 
@@ -76,10 +77,6 @@ export function howToApply(manifest: string, file: string | undefined): Html {
     : html`<p>In the folder of the xDS server, replace ${file} (file, and number of its document) by this text.</p>${command(manifest)}`;
 }
 
-/** The text ends at a delimiter that is none of its lines, so that the shell runs nothing of it. */
 export function applyCommand(manifest: string): string {
-  const lines = new Set(manifest.split('\n'));
-  let delimiter = 'EOF';
-  while (lines.has(delimiter)) delimiter += '_';
-  return `kubectl apply --server-side -f - <<'${delimiter}'\n${manifest.replace(/\n?$/, '\n')}${delimiter}`;
+  return withInput('kubectl apply --server-side -f -', manifest);
 }

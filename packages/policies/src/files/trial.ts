@@ -1,0 +1,161 @@
+import { isMapping } from '@tollgate/rules/resource-fields';
+import { resourceKind } from '@tollgate/rules/resource-shape';
+import { policyKind } from '../definition/resource-shape.ts';
+
+/** An AccessPolicy or RateLimitConfig, decoded from YAML. */
+export type Manifest = Readonly<Record<string, unknown>>;
+
+/** Ends the names of what is on trial beside the one in force. */
+const trialSuffix = '-trial';
+
+/** Limits of an AccessPolicy are in these parts of its spec. */
+const parts = [undefined, 'defaults', 'overrides'] as const;
+
+/** Whether a RateLimitConfig is on trial, or a limit of an AccessPolicy. */
+export function hasTrial(manifest: Manifest): boolean {
+  const spec = toMapping(manifest.spec);
+  return manifest.kind === policyKind
+    ? parts.some((part) => limitsOf(spec, part).some(({ mode }) => mode === 'Trial'))
+    : spec.trial === true;
+}
+
+/** Namespace and name of a manifest. */
+export function nameOf({ metadata }: Manifest): { readonly namespace: string; readonly name: string } {
+  const { namespace = 'default', name = '' } = toMapping(metadata);
+  return { namespace: String(namespace), name: String(name) };
+}
+
+/**
+ * Puts a candidate on trial beside what is in force: a RateLimitConfig as a second object, and the
+ * limits of an AccessPolicy that differ as further limits of the version in force.
+ *
+ * @param live the version in force of the same object, if there is one
+ */
+export function putOnTrial(candidate: Manifest, live: Manifest | undefined): Manifest {
+  if (candidate.kind === resourceKind) {
+    const { name } = nameOf(candidate);
+    const trialName = name.endsWith(trialSuffix) ? name : `${name}${trialSuffix}`;
+    return {
+      ...candidate,
+      metadata: { ...toMapping(candidate.metadata), name: trialName },
+      spec: { ...toMapping(candidate.spec), trial: true },
+    };
+  }
+  const spec = toMapping(candidate.spec);
+  return mapLimits(live ?? candidate, (limits, part) => {
+    if (live === undefined) return limits.map((limit) => ({ ...limit, mode: 'Trial' }));
+    const inForce = limits.filter(({ mode }) => mode !== 'Trial');
+    const onTrial = limitsOf(spec, part)
+      .filter((limit) => !inForce.some((one) => JSON.stringify(one) === JSON.stringify(limit)))
+      .map((limit) => {
+        const isNew = !inForce.some(({ name }) => name === limit.name);
+        return { ...limit, ...(!isNew && { name: toTrialName(limit) }), mode: 'Trial' };
+      });
+    const names = new Set(onTrial.map(({ name }: Limit) => name));
+    return [...limits.filter(({ mode, name }) => mode !== 'Trial' || !names.has(name)), ...onTrial];
+  });
+}
+
+/** A change that puts a trial into force. */
+export interface Promotion {
+  /** The object to apply. */
+  readonly manifest: Manifest;
+  /** Whether the object on trial is another one, to be deleted afterwards. */
+  readonly replacesTrial: boolean;
+}
+
+/**
+ * Puts a trial into force. Limits of an AccessPolicy replace those without the suffix of their
+ * name; so does a RateLimitConfig in the object without the suffix, which keeps its other limits.
+ *
+ * @param live the RateLimitConfig in force without the suffix, if there is one
+ */
+export function promote(trial: Manifest, live?: Manifest): Promotion {
+  if (trial.kind !== resourceKind) return { manifest: mapLimits(trial, promoteLimits), replacesTrial: false };
+  const { trial: _trial, ...spec } = toMapping(trial.spec);
+  const before = toMapping(live?.spec);
+  const merged = mergeSpecs(before, spec);
+  return live === undefined || merged === undefined
+    ? { manifest: { ...trial, spec }, replacesTrial: false }
+    : { manifest: { ...live, spec: merged }, replacesTrial: true };
+}
+
+/** The name of the object that a RateLimitConfig on trial would replace; undefined without one. */
+export function promotedName({ name }: { readonly name: string }): string | undefined {
+  return name.endsWith(trialSuffix) ? name.slice(0, -trialSuffix.length) : undefined;
+}
+
+type Limit = Readonly<Record<string, unknown>>;
+
+function promoteLimits(limits: readonly Limit[]): readonly Limit[] {
+  const onTrial = limits.filter(({ mode }) => mode === 'Trial');
+  const replacements = new Map(
+    onTrial.flatMap(({ mode: _mode, ...limit }) => {
+      const name = promotedName({ name: String(limit.name) });
+      return name !== undefined && limits.some((one) => one.name === name) ? [[name, limit] as const] : [];
+    }),
+  );
+  return limits.flatMap(({ mode, ...limit }) => {
+    const replacement = replacements.get(String(limit.name));
+    if (replacement !== undefined) return [{ ...replacement, name: limit.name }];
+    if (mode !== 'Trial') return [{ ...limit, ...(mode !== undefined && { mode }) }];
+    const replaced = promotedName({ name: String(limit.name) });
+    return replaced !== undefined && replacements.has(replaced) ? [] : [limit];
+  });
+}
+
+/** Undefined where one has `limits`, and the other `descriptors`. */
+function mergeSpecs(before: Limit, after: Limit): Limit | undefined {
+  for (const list of ['limits', 'descriptors'] as const)
+    if (Array.isArray(before[list]) && Array.isArray(after[list]))
+      return { ...before, ...after, [list]: mergeLists(toList(before[list]), toList(after[list])) };
+  return undefined;
+}
+
+/** Items of `after` replace the same ones, and merge with their children. */
+function mergeLists(before: readonly Limit[], after: readonly Limit[]): readonly Limit[] {
+  const known = new Set(before.map(identify));
+  const replaced = before.map((item) => {
+    const other = after.find((one) => identify(one) === identify(item));
+    if (other === undefined) return item;
+    const children = [toList(item.descriptors), toList(other.descriptors)] as const;
+    const hasChildren = children.some((list) => list.length > 0);
+    return { ...item, ...other, ...(hasChildren && { descriptors: mergeLists(...children) }) };
+  });
+  return [...replaced, ...after.filter((item) => !known.has(identify(item)))];
+}
+
+/** By key and value for a descriptor, else by the entries that a limit matches. */
+function identify({ key, value, name, match }: Limit): string {
+  return JSON.stringify(match === undefined ? [key ?? name, value ?? ''] : match);
+}
+
+function mapLimits(
+  manifest: Manifest,
+  change: (limits: readonly Limit[], part: (typeof parts)[number]) => readonly Limit[],
+): Manifest {
+  let spec = toMapping(manifest.spec);
+  for (const part of parts) {
+    const limits = change(limitsOf(spec, part), part);
+    if (limits.length === 0) continue;
+    spec =
+      part === undefined ? { ...spec, limits } : { ...spec, [part]: { ...toMapping(spec[part]), limits } };
+  }
+  return { ...manifest, spec };
+}
+
+function limitsOf(spec: Limit, part: (typeof parts)[number]): readonly Limit[] {
+  return toList((part === undefined ? spec : toMapping(spec[part])).limits);
+}
+
+function toTrialName({ name }: Limit): string {
+  return `${String(name)}${trialSuffix}`;
+}
+
+function toMapping(value: unknown): Limit {
+  return isMapping(value) ? value : {};
+}
+
+function toList(value: unknown): readonly Limit[] {
+  return Array.isArray(value) ? value.filter(isMapping) : [];
+}

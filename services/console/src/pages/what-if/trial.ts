@@ -1,0 +1,74 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { hasTrial, nameOf, putOnTrial } from '@tollgate/policies/files/trial';
+import { formatYaml } from '@tollgate/yaml/documents';
+import { structuredPatch } from 'diff';
+import type { Visit } from '../../http/visit.ts';
+import { unifiedDiff } from '../../ui/code.ts';
+import { emptyState } from '../../ui/messages.ts';
+import { withInput } from '../../ui/shell.ts';
+import { command } from '../../ui/text.ts';
+import { applyCommand, card } from '../policies/page.ts';
+import type { Candidate, CandidateObject } from './candidate.ts';
+import { canReadLive, type LiveObject } from './live.ts';
+
+type Live = ReadonlyMap<CandidateObject, LiveObject>;
+
+/** Differences cost time that grows with the square of their number. */
+const maxDifferences = 1000;
+
+/** The candidate beside what is in force. */
+export function differences({ objects }: Candidate, live: Live): readonly Html[] {
+  return objects.flatMap((object) => {
+    const before = live.get(object);
+    if (before === undefined) return [];
+    const name = `${object.kind} ${object.namespace}/${object.name}`;
+    return [card(`${name}: in force, and candidate`, textDifference(before.manifest, object.manifest))];
+  });
+}
+
+/** The difference of two values as YAML, so that comments and order of lines do not count. */
+function textDifference(before: object, after: object): Html {
+  const options = { context: 3, maxEditLength: maxDifferences };
+  const patch = structuredPatch('', '', formatYaml(before), formatYaml(after), '', '', options);
+  if (patch === undefined) return emptyState(`More than ${maxDifferences} lines differ.`);
+  return patch.hunks.length === 0 ? emptyState('Both say the same.') : unifiedDiff('Difference', patch.hunks);
+}
+
+/** The candidate as what puts it on trial, and how to apply it. */
+export function trialCard(visit: Visit, { objects, domains, text }: Candidate, live: Live): Html {
+  const parts =
+    objects.length > 0
+      ? objects.map((object) => objectPart(visit, object, live.get(object)))
+      : [filePart([...domains.keys()].join('-'), text)];
+  return card(
+    'Copy as a trial',
+    html`<p>Limiters then compare it with the limits in force on live traffic, without an effect: Limits, Trial shows the result.</p>${parts}`,
+  );
+}
+
+function objectPart(visit: Visit, object: CandidateObject, live: LiveObject | undefined): Html {
+  const { kind, manifest } = object;
+  const trial = putOnTrial(manifest, live?.manifest);
+  const { namespace, name } = nameOf(trial);
+  if (!hasTrial(trial))
+    return html`<p>${kind} ${namespace}/${name}: no limit differs from the version in force.</p>`;
+  const yaml = formatYaml(trial);
+  const isNotKnown = kind === 'AccessPolicy' && live === undefined && !canReadLive(visit);
+  const warning =
+    isNotKnown &&
+    html`<p>The console cannot read the policy in force: if there is one of this name, add the limits to it, because this would replace it.</p>`;
+  if (live?.file === undefined)
+    return html`${warning}<p>${kind} ${namespace}/${name}, with your rights in the cluster:</p>${command(applyCommand(yaml))}`;
+  const how =
+    kind === 'AccessPolicy'
+      ? html`In the folder of the xDS server, replace ${live.file} (file, and number of its document) by this text:`
+      : html`Add this text as a file to the folder of the xDS server:`;
+  return html`<p>${how}</p>${command(yaml)}`;
+}
+
+/** Files of rules have no marker: those of another folder are on trial. */
+function filePart(name: string, text: string): Html {
+  const folder = '"$RUNTIME_ROOT/$CANDIDATE_RUNTIME_SUBDIRECTORY/config"';
+  const file = name.replaceAll(/[^\w.-]+/g, '-').slice(0, 60);
+  return html`<p>Where the limiter reads files, with its settings. The folder has the complete set of candidate rules:</p>${command(withInput(`mkdir -p ${folder} && cat > ${folder}/${file}.yaml`, text))}`;
+}

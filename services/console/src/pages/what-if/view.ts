@@ -1,0 +1,71 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { View } from '../../http/routes.ts';
+import type { Visit } from '../../http/visit.ts';
+import { type LineNote, numberedLines } from '../../ui/code.ts';
+import { field } from '../../ui/fields.ts';
+import { problem } from '../../ui/messages.ts';
+import { badge } from '../../ui/text.ts';
+import { card, toKind } from '../policies/page.ts';
+import { type Candidate, readCandidate } from './candidate.ts';
+import { compareKeys, summarize } from './compare.ts';
+import { readHour } from './keys.ts';
+import { canReadLive, liveDomains, readInForce, readLive } from './live.ts';
+import { coverage, keyTable, ruleTable, summary } from './tables.ts';
+import { differences, trialCard } from './trial.ts';
+
+/** The form, empty or with the version in force of an object of the URL. */
+export async function viewCandidate(visit: Visit): Promise<View> {
+  const kind = toKind(visit.query('kind'));
+  const [namespace, name] = [visit.query('namespace'), visit.query('name')];
+  const isNamed = kind !== undefined && namespace !== undefined && name !== undefined;
+  const live =
+    isNamed && canReadLive(visit) ? await readInForce(visit, { kind, namespace, name }) : undefined;
+  return page(visit, live?.text ?? '');
+}
+
+/** Compares the limits of the form with those in force. Nothing is stored. */
+export async function submitCandidate(visit: Visit, form: URLSearchParams): Promise<View> {
+  // Browsers send CRLF (HTML, "constructing the entry list").
+  const text = (form.get('yaml') ?? '').replaceAll('\r\n', '\n');
+  if (text.trim() === '') return page(visit, '');
+  const candidate = readCandidate(text);
+  if (candidate.findings.some(({ severity }) => severity === 'problem'))
+    return page(visit, text, { before: findingsCard(candidate, 'The services would refuse this') });
+  if (candidate.domains.size === 0)
+    return page(visit, text, {
+      before: problem({
+        title: 'No limits',
+        text: 'The YAML has no limits: enter rules of the limiter, a RateLimitConfig, or an AccessPolicy with limits.',
+      }),
+    });
+  const [hour, live] = await Promise.all([readHour(visit), readLive(visit, candidate)]);
+  const { domains } = candidate;
+  const comparison = compareKeys({ domains, live: liveDomains(candidate, live) }, hour);
+  const warnings = candidate.findings.length > 0 && findingsCard(candidate, 'Warnings');
+  const before = html`${hour.problems}${summary({ candidate, hour, comparison })}
+${ruleTable(visit, summarize(domains, comparison.keys))}
+${keyTable(visit, comparison.keys)}${warnings}`;
+  const after = html`${differences(candidate, live)}${trialCard(visit, candidate, live)}${coverage(hour)}`;
+  return page(visit, text, { before, after });
+}
+
+function page(visit: Visit, text: string, { before, after }: { before?: Html; after?: Html } = {}): View {
+  const hint =
+    'Rules of the limiter, RateLimitConfigs or AccessPolicies. Limits on trial are compared as if they were in force.';
+  const form = html`<form class="card stack" method="post" action="/what-if">${visit.formFields()}
+${field({ name: 'yaml', label: 'Candidate', value: text, hint, isLong: true, isRequired: true })}
+<div class="actions"><button class="primary">Compare</button></div><p class="dim">Which keys of the last hour it would refuse, or free. Nothing is stored, and nothing is put into force.</p></form>`;
+  return { title: 'What if', content: html`${before}${form}${after}` };
+}
+
+function findingsCard({ text, findings }: Candidate, title: string): Html {
+  const notes = findings.flatMap(
+    ({ line, severity, field: place = '', message, remedy }): readonly LineNote[] => {
+      const isProblem = severity === 'problem';
+      const tone = isProblem ? 'bad' : 'warn';
+      const noteText = html`${badge(isProblem ? 'Error' : 'Warning', tone)} ${place !== '' && html`<code>${place}</code>: `}${message}${remedy !== undefined && ` (${remedy})`}`;
+      return [{ line: line ?? 1, tone, text: noteText }];
+    },
+  );
+  return card(title, numberedLines('YAML that was compared', text, notes));
+}
