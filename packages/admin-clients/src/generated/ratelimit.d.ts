@@ -103,6 +103,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the descriptors with the most hits in the last hour by minute, of this replica */
+        get: operations["listKeysOfHour"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/refusals": {
         parameters: {
             query?: never;
@@ -303,6 +320,36 @@ export interface components {
                 domain: string;
                 entries: components["schemas"]["Entry"][];
                 hits: number;
+            }[];
+        };
+        KeysOfHour: {
+            /**
+             * Format: date-time
+             * @description Beginning of the first minute.
+             */
+            since: string;
+            /** @description False when keys were left out, since there were too many. */
+            complete: boolean;
+            keys: {
+                domain: string;
+                entries: components["schemas"]["Entry"][];
+                rule: string;
+                name?: string;
+                /** @enum {unknown} */
+                algorithm: "fixed_window" | "sliding_window" | "token_bucket" | "concurrency";
+                requestsPerUnit: number;
+                unit: string;
+                burst?: number;
+                shadowMode: boolean;
+                /** @description The request brought the limit, and no rule. */
+                fromRequest: boolean;
+                override?: components["schemas"]["Override"];
+                /** @description Hits of each minute, refused ones included. */
+                hits: number[];
+                /** @description Hits of each minute that this limit refused. */
+                refused: number[];
+                /** @description Most hits in a second of each minute. */
+                peakSecond: number[];
             }[];
         };
         RefusalList: {
@@ -852,6 +899,80 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["TopKeys"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    listKeysOfHour: {
+        parameters: {
+            query?: {
+                /** @description All domains by default. */
+                domain?: string;
+                /** @description Most items. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "since": "2026-01-01T09:30:00.000Z",
+                     *       "complete": true,
+                     *       "keys": [
+                     *         {
+                     *           "domain": "shop",
+                     *           "entries": [
+                     *             {
+                     *               "key": "user",
+                     *               "value": "ann"
+                     *             }
+                     *           ],
+                     *           "rule": "user",
+                     *           "algorithm": "fixed_window",
+                     *           "requestsPerUnit": 100,
+                     *           "unit": "hour",
+                     *           "burst": 0,
+                     *           "shadowMode": true,
+                     *           "fromRequest": true,
+                     *           "override": {
+                     *             "domain": "shop",
+                     *             "entries": [
+                     *               {
+                     *                 "key": "user",
+                     *                 "value": "ann"
+                     *               }
+                     *             ],
+                     *             "requestsPerUnit": 100,
+                     *             "burst": 0,
+                     *             "until": "2026-01-01T09:30:00.000Z",
+                     *             "reason": "sale",
+                     *             "setBy": "support"
+                     *           },
+                     *           "hits": [
+                     *             0
+                     *           ],
+                     *           "refused": [
+                     *             0
+                     *           ],
+                     *           "peakSecond": [
+                     *             0
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["KeysOfHour"];
                 };
             };
             "4XX": components["responses"]["Refused"];

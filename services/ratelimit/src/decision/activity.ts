@@ -2,27 +2,12 @@ import type { Entry } from '@tollgate/rules/match';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { LimitCheck } from './check.ts';
 import type { Limit } from './find-limit.ts';
+import { KeyHistory } from './key-history.ts';
+import { type KeyHits, KeySketch, shorten, shortenEntries, toKey } from './key-sketch.ts';
 import { Code } from './wire/response.ts';
-
-// Clients choose keys and values, so what is kept of each is bounded, and so is their number.
-const maxEntries = 8;
-const maxChars = 100;
 
 /** Refusals that are kept, the last ones. */
 const maxRefusals = 1_000;
-
-/** Counters of a sketch: about 1 MB with usual keys, 7 MB at most. */
-const maxCounters = 2_048;
-
-/** The top keys are those of this time and of the part that follows it. */
-const sketchSeconds = 60;
-
-/** A counter by its descriptor, without its window. */
-interface KeyHits {
-  readonly domain: string;
-  readonly entries: readonly Entry[];
-  hits: number;
-}
 
 /** A descriptor that was over its limit. */
 export interface Refusal {
@@ -38,11 +23,13 @@ export interface Refusal {
   readonly code: 'OK' | 'OVER_LIMIT';
 }
 
+type TopKey = Readonly<Pick<KeyHits, 'domain' | 'entries' | 'hits'>>;
+
 /** Activity of a process, for the counter API. */
 export interface ActivityReport {
   /** The time that `keys` are of. */
   readonly seconds: number;
-  readonly keys: readonly Readonly<KeyHits>[];
+  readonly keys: readonly TopKey[];
   /** Keys may have had as many more hits. */
   readonly maxMissedHits: number;
   /** The last first. */
@@ -54,26 +41,34 @@ export class Activity {
   readonly #nowMs: () => number;
   readonly #refusals: Refusal[] = [];
   #nextRefusal = 0;
-  #current: Sketch;
-  #previous: Sketch;
+  readonly #history: KeyHistory;
+  /** The minute of the clock so far. */
+  #current: KeySketch;
+  /** The minute before it. */
+  #previous: KeySketch;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
-    this.#current = new Sketch(this.#nowSeconds());
+    this.#current = new KeySketch(this.#nowSeconds());
     this.#previous = this.#current;
+    this.#history = new KeyHistory(this.#current.minute);
   }
 
   /** Records a decided request. */
   record(domain: string, checks: readonly LimitCheck[], code: Code): void {
-    this.#rotate();
-    for (const { limit, hit, result } of checks) {
-      if (hit.addend > 0) this.#current.add(domain, limit.keyEntries, hit.addend);
-      if (result?.allowed === false) this.#addRefusal(domain, limit, hit.addend, code);
+    const second = this.#nowSeconds();
+    this.#rotate(second);
+    for (const check of checks) {
+      const { limit, hit, result } = check;
+      const isOver = result?.allowed === false;
+      if (hit.addend > 0)
+        this.#current.add(domain, check, { second, isRefused: isOver && code === Code.OVER_LIMIT });
+      if (isOver) this.#addRefusal(domain, limit, hit.addend, code);
     }
   }
 
   report(): ActivityReport {
-    this.#rotate();
+    this.#rotate(this.#nowSeconds());
     const sketches = new Set([this.#previous, this.#current]);
     const started = Math.min(...[...sketches].map(({ startedSeconds }) => startedSeconds));
     const newest = this.#refusals.slice(0, this.#nextRefusal).reverse();
@@ -83,6 +78,12 @@ export class Activity {
       maxMissedHits: [...sketches].reduce((sum, { maxMissedHits }) => sum + maxMissedHits, 0),
       refusals: [...newest, ...this.#refusals.slice(this.#nextRefusal).reverse()],
     };
+  }
+
+  /** The heaviest keys of the last hour. */
+  reportHour(): ReturnType<KeyHistory['report']> {
+    this.#rotate(this.#nowSeconds());
+    return this.#history.report(this.#current);
   }
 
   #addRefusal(domain: string, limit: Limit, hits: number, code: Code): void {
@@ -103,78 +104,24 @@ export class Activity {
     return Math.floor(this.#nowMs() / 1000);
   }
 
-  #rotate(): void {
-    const now = this.#nowSeconds();
-    const age = now - this.#current.startedSeconds;
-    if (age < sketchSeconds) return;
-    this.#previous = age < 2 * sketchSeconds ? this.#current : new Sketch(now);
-    this.#current = new Sketch(now);
-  }
-}
-
-/**
- * Hits by key of any number of keys, with a bounded number of counters (Misra and Gries): when
- * there is no counter left, the median count is taken from each and the empty ones are dropped. A
- * key misses at most 2/2048 of all hits by that.
- */
-class Sketch {
-  readonly startedSeconds: number;
-  readonly keys = new Map<string, KeyHits>();
-  maxMissedHits = 0;
-
-  constructor(startedSeconds: number) {
-    this.startedSeconds = startedSeconds;
-  }
-
-  add(domain: string, entries: readonly Entry[], hits: number): void {
-    const key = toKey(domain, entries);
-    const known = this.keys.get(key);
-    if (known !== undefined) {
-      known.hits += hits;
-      return;
-    }
-    if (this.keys.size >= maxCounters) this.#drop();
-    this.keys.set(key, { domain: shorten(domain), entries: shortenEntries(entries), hits });
-  }
-
-  #drop(): void {
-    const counts = Float64Array.from(this.keys.values(), ({ hits }) => hits).sort();
-    const median = counts[counts.length >> 1] ?? 0;
-    this.maxMissedHits += median;
-    for (const [key, counter] of this.keys) {
-      counter.hits -= median;
-      if (counter.hits <= 0) this.keys.delete(key);
-    }
+  #rotate(now: number): void {
+    const age = Math.floor(now / 60) - this.#current.minute;
+    // The clock may have been set back.
+    if (age <= 0) return;
+    this.#history.add(this.#current);
+    this.#previous = age === 1 ? this.#current : new KeySketch(now);
+    this.#current = new KeySketch(now);
   }
 }
 
 /** Equal keys are added up, the heaviest first. */
-function sumKeys(counters: readonly Readonly<KeyHits>[]): readonly Readonly<KeyHits>[] {
-  const sums = new Map<string, KeyHits>();
-  for (const counter of counters) {
-    const key = toKey(counter.domain, counter.entries);
+function sumKeys(counters: readonly KeyHits[]): readonly TopKey[] {
+  const sums = new Map<string, { -readonly [Field in keyof TopKey]: TopKey[Field] }>();
+  for (const { domain, entries, hits } of counters) {
+    const key = toKey(domain, entries);
     const sum = sums.get(key);
-    if (sum === undefined) sums.set(key, { ...counter });
-    else sum.hits += counter.hits;
+    if (sum === undefined) sums.set(key, { domain, entries, hits });
+    else sum.hits += hits;
   }
   return [...sums.values()].sort((a, b) => b.hits - a.hits);
-}
-
-function toKey(domain: string, entries: readonly Entry[]): string {
-  let key = shorten(domain);
-  const count = Math.min(entries.length, maxEntries);
-  for (let i = 0; i < count; i += 1) {
-    const { key: name = '', value = '' } = entries[i] ?? {};
-    key += `\0${shorten(name)}\0${shorten(value)}`;
-  }
-  return key;
-}
-
-function shortenEntries(entries: readonly Entry[]): readonly Entry[] {
-  return entries.slice(0, maxEntries).map(({ key, value }) => ({ key: shorten(key), value: shorten(value) }));
-}
-
-function shorten(text: string): string {
-  // A copy: V8 keeps the whole text for a part of it.
-  return text.length <= maxChars ? text : `${Buffer.from(text.slice(0, maxChars)).toString()}…`;
 }

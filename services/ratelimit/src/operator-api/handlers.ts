@@ -1,6 +1,6 @@
 import type { Activity } from '../decision/activity.ts';
 import type { Overrides } from '../decision/overrides.ts';
-import { peekCounters } from '../decision/peek.ts';
+import { describeLimit, peekCounters } from '../decision/peek.ts';
 import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import type { StatsRegistry } from '../metrics/registry.ts';
@@ -78,6 +78,28 @@ export function counterHandlers(context: HandlersContext): Handlers {
       const { domain, limit } = parseListQuery(url, operations.listTopKeys.list);
       const { keys, seconds, maxMissedHits } = activity.report();
       return jsonReply({ seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) });
+    },
+    async listKeysOfHour({ url }) {
+      const { domain, limit } = parseListQuery(url, operations.listKeysOfHour.list);
+      const { sinceMs, isComplete, keys } = activity.reportHour();
+      const listed = selectDomain(keys, domain).slice(0, limit);
+      return jsonReply({
+        since: new Date(sinceMs).toISOString(),
+        complete: isComplete,
+        keys: listed.map(({ domain, entries, rule, isOwn, hits, refused, peakSecond }) => {
+          const override = context.overrides.findPublic(domain, entries);
+          return {
+            ...{
+              domain,
+              entries,
+              ...describeLimit({ rule, metricPath: rule.metricPath }),
+              fromRequest: isOwn,
+            },
+            ...(override !== undefined && { override }),
+            ...{ hits, refused, peakSecond },
+          };
+        }),
+      });
     },
     async listRefusals({ url }) {
       const { domain, limit } = parseListQuery(url, operations.listRefusals.list);

@@ -100,6 +100,14 @@ export const operations = {
     list: { byDefault: 20, max: 1_000 },
     response: 'TopKeys',
   },
+  listKeysOfHour: {
+    method: 'GET',
+    path: '/v1/keys',
+    right: 'read',
+    summary: 'List the descriptors with the most hits in the last hour by minute, of this replica',
+    list: { byDefault: 100, max: 1_000 },
+    response: 'KeysOfHour',
+  },
   listRefusals: {
     method: 'GET',
     path: '/v1/refusals',

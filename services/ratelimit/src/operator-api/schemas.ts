@@ -117,6 +117,25 @@ export const schemas = {
     maxMissedHits: { ...count, description: 'Each key may have had as many more hits.' },
     keys: list(object({ domain: text, entries, hits: count })),
   }),
+  KeysOfHour: object({
+    since: { ...time, description: 'Beginning of the first minute.' },
+    complete: { ...flag, description: 'False when keys were left out, since there were too many.' },
+    keys: list(
+      object(
+        {
+          domain: text,
+          entries,
+          ...describedLimit,
+          fromRequest: { ...flag, description: 'The request brought the limit, and no rule.' },
+          override: ref('Override'),
+          hits: { ...list(count), description: 'Hits of each minute, refused ones included.' },
+          refused: { ...list(count), description: 'Hits of each minute that this limit refused.' },
+          peakSecond: { ...list(count), description: 'Most hits in a second of each minute.' },
+        },
+        { optional: ['name', 'burst', 'override'] },
+      ),
+    ),
+  }),
   RefusalList: object({
     refusals: list(
       object({

@@ -18,6 +18,12 @@ function record(activity: Activity, value: string, addend = 1, over = false): vo
 const firstValue = ({ entries }: { readonly entries: readonly { readonly value: string }[] }) =>
   entries[0]?.value;
 
+interface HourOfKeys {
+  readonly keys: readonly { readonly hits: readonly number[]; readonly refused: readonly number[] }[];
+}
+
+const sumOf = (numbers: readonly number[] = []) => numbers.reduce((sum, number) => sum + number, 0);
+
 t.test('heavy keys stay among any number of light ones, with a known error', async (t) => {
   const activity = new Activity(() => 0);
   const light = 50_000;
@@ -48,6 +54,45 @@ t.test('top keys are those of the last two minutes at most', async (t) => {
   t.match(activity.report(), { seconds: 61, keys: [{ hits: 4 }, { hits: 3 }] });
   nowMs = 1_000_000;
   t.strictSame(activity.report().keys, []);
+});
+
+t.test('the keys of the last hour have their hits by minute', async (t) => {
+  let nowMs = 30_000;
+  const activity = new Activity(() => nowMs);
+  record(activity, 'a', 2);
+  record(activity, 'a', 3, true);
+  nowMs = 31_000;
+  record(activity, 'a', 4);
+  t.match(activity.reportHour(), {
+    ...{ sinceMs: 0, isComplete: true },
+    keys: [{ domain: 'd', entries: [{ key: 'k', value: 'a' }], hits: [9], refused: [3], peakSecond: [5] }],
+  });
+  nowMs = 125_000;
+  record(activity, 'b', 10);
+  t.match(activity.reportHour().keys, [
+    { entries: [{ value: 'b' }], hits: [0, 0, 10], peakSecond: [0, 0, 10] },
+    { entries: [{ value: 'a' }], hits: [9, 0, 0], refused: [3, 0, 0] },
+  ]);
+  nowMs = 60 * 60_000 + 1_000;
+  const later = activity.reportHour();
+  t.equal(later.sinceMs, 60_000);
+  t.match(later.keys, [{ entries: [{ value: 'b' }] }], 'the first minute is over an hour old');
+  t.equal(later.keys[0]?.hits.length, 60);
+});
+
+t.test('a bounded number of keys is remembered, and a report says so', async (t) => {
+  let nowMs = 0;
+  const activity = new Activity(() => nowMs);
+  for (let i = 0; i < 1_500; i += 1) record(activity, `${i}`, i === 1_499 ? 5 : 1);
+  t.equal(activity.reportHour().isComplete, true);
+  nowMs = 60_000;
+  record(activity, 'later', 2);
+  const { keys, isComplete } = activity.reportHour();
+  t.equal(isComplete, false);
+  t.equal(keys.length, 1_001);
+  t.strictSame(keys.slice(0, 2).map(firstValue), ['1499', 'later'], 'the heaviest stay');
+  nowMs = 61 * 60_000;
+  t.match(activity.reportHour(), { isComplete: true, keys: [] }, 'an hour later, nothing is missing');
 });
 
 t.test('the last thousand refusals are kept, and long texts are cut', async (t) => {
@@ -99,6 +144,18 @@ descriptors:
       ],
     },
   });
+  const hour = (await call('/v1/keys?domain=shop&limit=1')).json as unknown as HourOfKeys;
+  t.match(hour, {
+    complete: true,
+    keys: [
+      {
+        ...{ domain: 'shop', entries: [{ key: 'user', value: 'ann' }], fromRequest: false },
+        ...{ rule: 'user', algorithm: 'fixed_window', requestsPerUnit: 1, unit: 'hour' },
+      },
+    ],
+  });
+  // A minute may end meanwhile.
+  t.same([sumOf(hour.keys[0]?.hits), sumOf(hour.keys[0]?.refused)], [3, 2]);
   const { json } = await call('/v1/refusals');
   const refusals = json.refusals as { time: string; code: string }[];
   t.strictSame(

@@ -1,0 +1,100 @@
+import type { KeyHits, KeySketch } from './key-sketch.ts';
+
+/** Minutes that are remembered, the current one included. */
+const maxMinutes = 60;
+
+/** Keys that are remembered: about 5 MB at most. */
+const maxKeys = 1_000;
+
+interface Minute extends Pick<KeyHits, 'hits' | 'refused' | 'peakSecond'> {
+  /** Since the epoch. */
+  readonly minute: number;
+}
+
+type Key = Pick<KeyHits, 'domain' | 'entries' | 'rule' | 'isOwn'>;
+
+interface KeyRecord extends Key {
+  /** Minutes with hits, the oldest first. */
+  readonly minutes: readonly Minute[];
+}
+
+/** A key with a number for each minute of the report, the oldest first. */
+interface KeyOfHour extends Key {
+  readonly hits: readonly number[];
+  readonly refused: readonly number[];
+  readonly peakSecond: readonly number[];
+}
+
+interface HistoryReport {
+  /** Beginning of the first minute. */
+  readonly sinceMs: number;
+  /** False when keys were left out, since there were too many. */
+  readonly isComplete: boolean;
+  /** The keys with the most hits come first. */
+  readonly keys: readonly KeyOfHour[];
+}
+
+/** The heaviest keys of the last hour, by minutes of the clock. */
+export class KeyHistory {
+  readonly #firstMinute: number;
+  #records: ReadonlyMap<string, KeyRecord> = new Map();
+  /** The last minute with keys that were left out. */
+  #incompleteMinute = Number.NEGATIVE_INFINITY;
+
+  constructor(firstMinute: number) {
+    this.#firstMinute = firstMinute;
+  }
+
+  /** Adds a minute that has ended. */
+  add(sketch: KeySketch): void {
+    const merged = merge(this.#records, sketch, sketch.minute);
+    const isFull = merged.size > maxKeys;
+    if (isFull || sketch.maxMissedHits > 0) this.#incompleteMinute = sketch.minute;
+    this.#records = isFull ? new Map(byHits(merged).slice(0, maxKeys)) : merged;
+  }
+
+  /** The hour that ends with a minute, of which `current` is known so far. */
+  report(current: KeySketch): HistoryReport {
+    const { minute } = current;
+    const first = Math.max(this.#firstMinute, minute - maxMinutes + 1);
+    const minutes = Array.from({ length: minute - first + 1 }, (_, index) => first + index);
+    const isComplete = this.#incompleteMinute < first && current.maxMissedHits === 0;
+    const keys = byHits(merge(this.#records, current, minute)).map(([, { minutes: known, ...key }]) => {
+      const byMinute = new Map(known.map((one) => [one.minute, one]));
+      const numbers = (name: 'hits' | 'refused' | 'peakSecond') =>
+        minutes.map((one) => byMinute.get(one)?.[name] ?? 0);
+      return {
+        ...key,
+        ...{ hits: numbers('hits'), refused: numbers('refused'), peakSecond: numbers('peakSecond') },
+      };
+    });
+    return { sinceMs: first * 60_000, isComplete, keys };
+  }
+}
+
+/** The records with the keys of a minute, without minutes that are more than an hour older. */
+function merge(
+  records: ReadonlyMap<string, KeyRecord>,
+  sketch: KeySketch,
+  minute: number,
+): ReadonlyMap<string, KeyRecord> {
+  const merged = new Map<string, KeyRecord>();
+  for (const [name, record] of records) {
+    const minutes = record.minutes.filter((one) => one.minute > minute - maxMinutes);
+    if (minutes.length > 0) merged.set(name, { ...record, minutes });
+  }
+  for (const [name, { domain, entries, rule, isOwn, hits, refused, peakSecond }] of sketch.keys) {
+    const minutes = merged.get(name)?.minutes ?? [];
+    const added = { minute: sketch.minute, hits, refused, peakSecond };
+    merged.set(name, { domain, entries, rule, isOwn, minutes: [...minutes, added] });
+  }
+  return merged;
+}
+
+function byHits(records: ReadonlyMap<string, KeyRecord>): (readonly [string, KeyRecord])[] {
+  const sums = [...records].map(([name, record]) => {
+    const hits = record.minutes.reduce((sum, minute) => sum + minute.hits, 0);
+    return { hits, entry: [name, record] as const };
+  });
+  return sums.sort((a, b) => b.hits - a.hits).map(({ entry }) => entry);
+}
