@@ -716,6 +716,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/custom-providers/{identifier}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Check a custom identity provider, with its discovery document now. Changes nothing */
+        post: operations["adminCheckProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/oauth/clients": {
         parameters: {
             query?: never;
@@ -2020,6 +2037,14 @@ export interface components {
                 /** Format: date-time */
                 updated_at: string;
             }[];
+        };
+        CustomProviderCheck: {
+            ok: boolean;
+            problem?: string;
+            /** @description The metadata that the provider publishes now. */
+            discovery_document?: {
+                [key: string]: unknown;
+            };
         };
         TokenIssuerList: {
             /** @description The routes file, where issuers are configured. */
@@ -5740,6 +5765,36 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminCheckProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                identifier: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ok": true,
+                     *       "discovery_document": {}
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CustomProviderCheck"];
+                };
             };
             "4XX": components["responses"]["Refused"];
             "5XX": components["responses"]["Failed"];

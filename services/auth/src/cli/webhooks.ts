@@ -66,7 +66,7 @@ export const removeWebhookCommand = forWebhook(async (context, { id, name }) => 
 
 /** `webhooks test`: fails if the endpoint does not accept the event. */
 export const testWebhookCommand = forWebhook(async (context, { id, name }) => {
-  const { delivered, error = '' } = await testWebhook(context, id);
+  const { delivered, error = '' } = await testWebhook(context, id, request());
   if (!delivered) throw new CommandError(`${name} did not accept the test: ${error}`);
   return `${name} accepted the test`;
 });

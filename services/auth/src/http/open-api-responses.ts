@@ -448,6 +448,11 @@ export const responses = {
     client_secret_expires_at: maybe(Type.Integer({ description: 'Always 0: it does not expire.' })),
   }),
   OAuthClientList: Type.Object({ clients: Type.Array(Type.Object(oauthClient)) }),
+  CustomProviderCheck: Type.Object({
+    ok: flag,
+    problem: maybe(text),
+    discovery_document: maybe(anyObject('The metadata that the provider publishes now.')),
+  }),
   TokenIssuerList: tokenIssuerList,
   CustomProviderList: Type.Object({ providers: Type.Array(customProvider) }),
   ImportResult: Type.Object({

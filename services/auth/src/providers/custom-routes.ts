@@ -15,6 +15,7 @@ import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { ProvidersContext } from './connections.ts';
 import {
+  checkStoredProvider,
   createProvider,
   deleteProvider,
   getProvider,
@@ -84,6 +85,12 @@ export const addCustomProviderRoutes: AddRoutes<ProvidersContext> = (api, contex
     requireCustomProviders(context);
     const update = { input: toInput(request.body), request: adminRequest };
     return reply.send(toProviderJson(await updateProvider(context, request.params.identifier, update)));
+  });
+
+  api.post(`${one}/check`, { schema: { params } }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    requireCustomProviders(context);
+    return reply.send(await checkStoredProvider(context, request.params.identifier, adminRequest));
   });
 
   api.delete(one, { schema: { params } }, async (request, reply) => {

@@ -81,8 +81,9 @@ export const addWebhookRoutes: AddRoutes<WebhooksContext> = (api, context) => {
   });
 
   api.post(`${one}/test`, { schema: { params } }, async (request, reply) => {
-    await authenticateAdmin(request, context);
+    const adminRequest = await readAdminRequest(request, context);
     requireWebhooks(context);
-    return reply.send(await testWebhook(context, uuidParameter(request.params, 'webhook_id')));
+    const id = uuidParameter(request.params, 'webhook_id');
+    return reply.send(await testWebhook(context, id, adminRequest));
   });
 };

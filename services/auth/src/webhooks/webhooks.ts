@@ -122,9 +122,11 @@ export async function deleteWebhook(
 export async function testWebhook(
   context: WebhooksContext,
   id: string,
+  request: AdminRequest,
 ): Promise<{ readonly delivered: boolean; readonly error?: string }> {
-  const { random, nowMs } = context;
+  const { random, nowMs, store } = context;
   const webhook = await getWebhook(context, id);
+  await store.audit.append(webhookEntry('webhook_tested', webhook, request));
   const { name, url } = webhook;
   const message = {
     id: random.uuid(),

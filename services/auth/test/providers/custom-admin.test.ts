@@ -239,6 +239,11 @@ t.test('metadata of another issuer, and metadata without keys, are rejected', as
   });
   metadata = { ...metadata, token_endpoint: `${url}/token`, jwks_uri: `${url}/keys` };
   t.match(await create(server, body), { status: 201, body: { discovery_url: `${url}/somewhere` } });
+  const check = async () =>
+    (await server.call('POST', '/admin/custom-providers/custom:forum/check', { token })).body;
+  t.match(await check(), { ok: true, discovery_document: { token_endpoint: `${url}/token` } });
+  metadata = { issuer: 'https://other.example' };
+  t.match(await check(), { ok: false, problem: /^OIDC discovery failed: / });
 });
 
 t.test('names with a private address are rejected, unless they are configured', async (t) => {

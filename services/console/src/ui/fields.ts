@@ -40,5 +40,5 @@ function input(
         html`<option value="${choice}"${choice === value && html` selected`}>${text}</option>`,
     )}</select>`;
   if (isLong) return html`<textarea${attributes} spellcheck="false">${value}</textarea>`;
-  return html`<input type="${type}"${attributes} value="${value}" placeholder="${placeholder}" autocomplete="off">`;
+  return html`<input type="${type}"${attributes} value="${value}" placeholder="${placeholder}" autocomplete="${type === 'password' ? 'new-password' : 'off'}">`;
 }

@@ -6,7 +6,7 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startXdsServer } from '@tollgate/testkit/services';
 import t, { type Test } from 'tap';
 import { keySet, newKeySet } from '../../src/pages/api-keys/actions.ts';
-import { providerSet } from '../../src/pages/identity-providers/provider.ts';
+import { newProviderSet, providerSet } from '../../src/pages/identity-providers/actions.ts';
 import { clientSet, newClientSet } from '../../src/pages/oauth-clients/actions.ts';
 import { newOrganizationSet, organizationSet } from '../../src/pages/organizations/actions.ts';
 import { areas } from '../../src/pages/registry.ts';
@@ -60,6 +60,7 @@ function pageTable({
     ...actionRows(clientSet, consoleClientId),
     { route: '/identity-providers', path: '/identity-providers', shows: 'Forum' },
     { route: '/identity-providers/:id', path: `/identity-providers/${provider}`, shows: 'Connection' },
+    ...actionRows(newProviderSet, ''),
     ...actionRows(providerSet, provider),
     { route: '/issuers', path: '/issuers', shows: 'login' },
     { route: '/issuers/:id', path: '/issuers/login', shows: 'cannot be loaded' },

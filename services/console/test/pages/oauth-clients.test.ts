@@ -5,7 +5,7 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import postgres from 'postgres';
 import t from 'tap';
 import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
-import { startIdentityProvider } from '../support/identity-provider.ts';
+import { discoveryPath, startIdentityProvider } from '../support/identity-provider.ts';
 
 const attack = '<img src=x onerror=alert(1)>';
 const script = 'javascript:alert(1)';
@@ -30,6 +30,8 @@ t.test('OAuth clients, identity providers and token issuers in the console', { s
     auth: {
       SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml`,
       SVC_EXT_AUTHZ_ISSUER_PRIVATE_HOSTS: '127.0.0.1',
+      SVC_CUSTOM_OAUTH_PRIVATE_HOSTS: '127.0.0.1',
+      NODE_EXTRA_CA_CERTS: provider.caFile,
     },
   });
   const sql = postgres(suite.databaseUrl, { max: 1 });
@@ -188,6 +190,44 @@ t.test('OAuth clients, identity providers and token issuers in the console', { s
     t.strictSame(await suite.callAuth('GET', '/admin/custom-providers'), { providers: [] });
     await page.open(`${suite.url}/audit?action=custom_provider_deleted`);
     t.match(await readText(page), /custom_provider_deleted\s+ada@example\.com/);
+  });
+
+  await t.test('a person adds, changes, checks and disables a provider', async (t) => {
+    const path = '/identity-providers/custom%3Ashop';
+    const read = () => suite.callAuth('GET', '/admin/custom-providers/custom:shop');
+    const members = {
+      ...{ identifier: 'custom:shop', name: attack, client_id: 'app', client_secret: 'a-secret-of-the-shop' },
+      ...{ issuer: provider.issuer, scopes: 'openid email', authorization_params: '{"prompt":"login"}' },
+    };
+    const add = (change: Record<string, string> = {}) =>
+      act('/identity-providers/new', { ...members, ...change });
+    t.match(await add({ issuer: 'https://10.0.0.1' }), /validation_failed/, 'an address that is not public');
+    t.match(await add({ attribute_mapping: '[]' }), 'Claims is not a JSON object');
+    t.match(await add(), `${attack} is added.`);
+    t.equal(await readPath(), path);
+    t.match(await read(), {
+      ...{ name: attack, client_id: 'app', issuer: provider.issuer, enabled: true, pkce_enabled: true },
+      ...{ scopes: ['openid', 'email'], authorization_params: { prompt: 'login' } },
+    });
+    await page.open(`${suite.url}${path}/change`);
+    t.equal(await page.evaluate(`document.querySelector('[name=client_secret]').value`), '');
+    t.notMatch(await page.evaluate('document.documentElement.outerHTML'), 'a-secret-of-the-shop');
+    t.match(await act(`${path}/change`, { name: 'Shop', pkce_enabled: 'false' }), 'The provider is changed.');
+    t.match(await read(), { name: 'Shop', client_id: 'app', pkce_enabled: false });
+    const [stored] = await sql`select client_secret from auth.custom_oauth_providers`;
+    t.equal(stored?.client_secret, 'a-secret-of-the-shop', 'an empty field keeps the secret');
+
+    t.match(await act(`${path}/check`), 'The configuration of Shop has no problem.');
+    provider.publish(discoveryPath, { issuer: 'https://other.example' });
+    t.match(await act(`${path}/check`), /The check has failed: OIDC discovery failed/);
+    t.match(await act(`${path}/disable`), /Shop is disabled.*Enable/s);
+    t.match(await read(), { enabled: false });
+    t.match(await act(`${path}/enable`), /Shop is enabled.*Disable/s);
+    t.match(await read(), { enabled: true });
+    const entries = JSON.stringify(await suite.callAuth('GET', `/admin/audit?actor_id=${suite.admin.id}`));
+    for (const action of ['created', 'updated', 'checked'])
+      t.ok(entries.includes(`"custom_provider_${action}"`), action);
+    t.notMatch(entries + suite.logs(), 'a-secret-of-the-shop');
   });
 
   await t.test('an issuer is shown with its keys, and what keeps them from being loaded', async (t) => {

@@ -13,7 +13,7 @@ export interface TestIdentityProvider {
   publish(path: string, document: unknown): void;
 }
 
-const discoveryPath = '/.well-known/openid-configuration';
+export const discoveryPath = '/.well-known/openid-configuration';
 
 /** Starts a provider that publishes one key with this id; stopped when the test ends. */
 export async function startIdentityProvider(t: Test, kid: string): Promise<TestIdentityProvider> {

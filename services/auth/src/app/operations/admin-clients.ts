@@ -73,6 +73,12 @@ export const adminClientsOperations: Operations = {
     response: 'CustomProvider',
     example: ['enabled'],
   },
+  'POST /admin/custom-providers/{identifier}/check': {
+    id: 'adminCheckProvider',
+    ...forAdmin('providers:write'),
+    summary: 'Check a custom identity provider, with its discovery document now. Changes nothing',
+    response: 'CustomProviderCheck',
+  },
   'DELETE /admin/custom-providers/{identifier}': {
     id: 'adminDeleteProvider',
     ...forAdmin('providers:write'),

@@ -1,9 +1,10 @@
 import { actionRoutes } from '../../http/actions.ts';
 import type { Area } from '../../http/routes.ts';
-import { providerSet } from './provider.ts';
+import { newProviderSet, providerSet } from './actions.ts';
 import { viewProvider, viewProviders } from './view.ts';
 
-const { pages, actions } = actionRoutes(providerSet);
+const creation = actionRoutes(newProviderSet);
+const changes = actionRoutes(providerSet);
 
 /** Identity providers that administrators add. */
 export const identityProvidersArea: Area = {
@@ -15,7 +16,8 @@ export const identityProvidersArea: Area = {
   pages: [
     { path: '/identity-providers', permission: 'providers', view: viewProviders },
     { path: providerSet.route, permission: 'providers', view: viewProvider },
-    ...pages,
+    ...creation.pages,
+    ...changes.pages,
   ],
-  actions,
+  actions: [...creation.actions, ...changes.actions],
 };

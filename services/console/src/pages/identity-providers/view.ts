@@ -6,20 +6,19 @@ import { memberDetails, namesOfOthers } from '../../ui/members.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
-import { type Provider, providerPath, providerSet, readProvider } from './provider.ts';
+import { newProviderSet, providerSet } from './actions.ts';
+import { type Provider, providerPath, readProvider } from './provider.ts';
 
 /** All custom providers. The auth server bounds their number. */
 export async function viewProviders(visit: Visit): Promise<View> {
   const { providers } = await visit.services.auth((client) => client.GET('/admin/custom-providers'));
   return {
     title: 'Identity providers',
-    content: table({
+    content: html`${actionButtons(newProviderSet, undefined, visit)}${table({
       caption: 'Custom identity providers',
       rows: providers,
       url: visit.url,
-      empty: emptyState(
-        'There are no custom providers. POST /admin/custom-providers of the auth server adds one.',
-      ),
+      empty: emptyState('There are no custom providers. Add one here.'),
       note: html`Providers of the settings of the auth server, such as Google, are not listed.`,
       rowId: ({ id }) => `provider-${id}`,
       columns: [
@@ -33,7 +32,7 @@ export async function viewProviders(visit: Visit): Promise<View> {
         { title: 'Issuer', cell: ({ issuer }) => issuer },
         { title: 'Created', cell: (provider) => time(provider.created_at, visit.nowMs) },
       ],
-    }),
+    })}`,
   };
 }
 
