@@ -654,7 +654,25 @@ export interface paths {
         /** List the email domains of an organization */
         get: operations["adminListDomains"];
         put?: never;
-        post?: never;
+        /** Claim an email domain for an organization. The response has the DNS record that proves it */
+        post: operations["adminClaimDomain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/admin/organizations/{organization_id}/domains/{domain}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Verify a claimed email domain by its DNS record */
+        post: operations["adminVerifyDomain"];
         delete?: never;
         options?: never;
         head?: never;
@@ -669,7 +687,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Give an email domain to an organization. With `domain_role`, its users may join */
+        /** Give an email domain to an organization, without a record. With `domain_role`, its users may join */
         put: operations["adminSetDomain"];
         post?: never;
         /** Take an email domain from an organization */
@@ -5388,6 +5406,78 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["DomainList"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminClaimDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "domain": "example.com"
+                 *     }
+                 */
+                "application/json": {
+                    domain?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "domain": "example.com",
+                     *       "verified_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Domain"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminVerifyDomain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization_id: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "domain": "example.com",
+                     *       "verified_at": "2026-01-01T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Domain"];
                 };
             };
             "4XX": components["responses"]["Refused"];

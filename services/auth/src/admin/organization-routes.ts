@@ -9,7 +9,14 @@ import {
   setNextLink,
   uuidParameter,
 } from '../http/api.ts';
-import { addDomain, type DomainsContext, removeDomain, toDomainJson } from '../organizations/domains.ts';
+import {
+  addDomain,
+  claimDomain,
+  type DomainsContext,
+  removeDomain,
+  toDomainJson,
+  verifyDomain,
+} from '../organizations/domains.ts';
 import { putMember, removeMember, toMemberJson } from '../organizations/members.ts';
 import { toOrganizationJson } from '../organizations/organization.ts';
 import {
@@ -42,6 +49,7 @@ const members = {
 const createBody = body({ ...members, owner_id: optionalText });
 const changeBody = body(members);
 const memberBody = body({ role: optionalText });
+const domainBody = body({ domain: optionalText });
 const params = Type.Object({ organization_id: Type.String() });
 const domainParams = Type.Object({ organization_id: Type.String(), domain: Type.String() });
 const memberParams = Type.Object({ organization_id: Type.String(), user_id: Type.String() });
@@ -133,7 +141,23 @@ export const addAdminDomainRoutes: AddRoutes<DomainsContext> = (api, context) =>
     return reply.send({ domains: (await context.store.domains.list(id)).map(toDomainJson) });
   });
 
+  const claim = { schema: { params, body: domainBody }, bodyLimit: bodyLimits.contact, onRequest };
+  api.post(path, claim, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const id = uuidParameter(request.params, 'organization_id');
+    const { domain = '' } = request.body;
+    const claimed = await claimDomain(context, { ...change, id, domain, own: undefined });
+    return reply.code(201).send(toDomainJson(claimed));
+  });
+
   const one = `${path}/:domain`;
+  api.post(`${one}/verify`, { schema: { params: domainParams }, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const id = uuidParameter(request.params, 'organization_id');
+    const { domain } = request.params;
+    return reply.send(toDomainJson(await verifyDomain(context, { ...change, id, domain, own: undefined })));
+  });
+
   api.put(one, { schema: { params: domainParams }, onRequest }, async (request, reply) => {
     const change = await readAdminRequest(request, context);
     const id = uuidParameter(request.params, 'organization_id');

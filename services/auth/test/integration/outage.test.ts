@@ -98,6 +98,7 @@ const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'POST /organizations/join': () => ({ token: 'a'.repeat(32) }),
   'POST /organizations/{organization_id}/invitations': () => ({ email }),
   'PATCH /organizations/{organization_id}/members/{user_id}': () => ({ role: 'member' }),
+  'POST /admin/organizations/{organization_id}/domains': () => ({ domain: 'example.org' }),
   'PUT /admin/organizations/{organization_id}/members/{user_id}': () => ({ role: 'member' }),
   'POST /admin/webhooks': () => ({ name: 'shop', url: 'https://shop.example.com/events' }),
   'PUT /admin/webhooks/{webhook_id}': () => ({ disabled: true }),

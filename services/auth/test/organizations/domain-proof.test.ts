@@ -1,9 +1,9 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startTxtServer } from '@tollgate/testkit/txt-server';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type SignedIn, signedIn, startAuthServer } from '../helpers/auth-server.ts';
-import { startTxtServer } from '../helpers/dns-server.ts';
 import { createOrganization, withOrganizations } from '../helpers/organizations.ts';
 
 const recordName = '_tollgate-challenge.acme.example';
@@ -68,6 +68,25 @@ t.test('a TXT record proves a domain, and its users join', async (t) => {
     t.ok(actions.includes(action), action);
   t.equal((await call('DELETE', '/domains/acme.example')).status, 204);
   t.same((await call('GET', '/domains')).body, { domains: [] });
+});
+
+t.test('an administrator claims and verifies a domain for an organization', async (t) => {
+  const { dns, server, id } = await start(t);
+  const call = (method: string, path: string, body?: object) =>
+    server.call(method, `/admin/organizations/${id}/domains${path}`, {
+      token: adminToken(),
+      ...(body && { body }),
+    });
+  const claimed = await call('POST', '', { domain: 'Acme.example' });
+  t.match(claimed, { status: 201, body: { domain: 'acme.example', record: { name: recordName } } });
+  t.match(await call('POST', '/acme.example/verify'), {
+    status: 422,
+    body: { error_code: 'organization_domain_not_verified' },
+  });
+  const { value } = claimed.body.record as { value: string }; // as documented
+  dns.records = { [recordName]: [value] };
+  t.match(await call('POST', '/acme.example/verify'), { status: 200, body: { verified_at: /^20/ } });
+  t.match(await call('POST', '/other.example/verify'), { status: 404 });
 });
 
 t.test('without the record, the error names it and what was found', async (t) => {

@@ -1,4 +1,5 @@
 // Organizations and API keys, in Chromium over a real auth server.
+import { startTxtServer } from '@tollgate/testkit/txt-server';
 import t from 'tap';
 import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
 
@@ -8,8 +9,12 @@ const attack = '<img src=x onerror=alert(1)>';
 
 t.setTimeout(180_000);
 t.test('organizations and API keys in the console', { skip }, async (t) => {
+  const dns = await startTxtServer(t);
   const suite = await ConsoleSuite.start(t, {
-    auth: { SVC_ORGANIZATIONS_ENABLED: 'true', SVC_API_KEYS_ENABLED: 'true' },
+    auth: {
+      ...{ SVC_ORGANIZATIONS_ENABLED: 'true', SVC_API_KEYS_ENABLED: 'true' },
+      ...{ SVC_ORGANIZATIONS_DNS_SERVERS: dns.address, SVC_ORGANIZATIONS_DNS_TIMEOUT: '10s' },
+    },
   });
   const bob = await suite.createUser({ email: 'bob@example.com' });
   const page = await suite.signIn('/organizations');
@@ -41,6 +46,10 @@ t.test('organizations and API keys in the console', { skip }, async (t) => {
     t.match(changed, { limit: { requests_per_unit: 50, unit: 'hour' } });
     t.notHas(changed, 'plan');
     t.match(await act(`${path}/change`, { requests: '-5' }), 'a whole number of requests');
+    t.match(await act(`${path}/change`, { metadata: '[1]' }), 'Metadata is not a JSON object');
+    const more = { slug: 'pay', domain_role: 'member', metadata: '{"team":"payments"}' };
+    t.match(await act(`${path}/change`, more), 'is changed');
+    t.match(await read(), { slug: 'pay', domain_role: 'member', metadata: { team: 'payments' } });
     t.match(await act(`${path}/member`, { user: 'bob@example.com' }), 'bob@example.com has the role member.');
     t.match(await act(`${path}/member`, { user: bob, role: 'admin' }), 'bob@example.com has the role admin.');
     t.match(JSON.stringify(await read('/members')), /"role":"admin","email":"bob@example\.com"/);
@@ -49,23 +58,37 @@ t.test('organizations and API keys in the console', { skip }, async (t) => {
     t.notMatch(JSON.stringify(await read('/members')), 'bob@example.com');
   });
 
-  await t.test('a domain has the DNS record to set, and is removed', async (t) => {
+  await t.test('a domain is added with the DNS record to set, verified, and removed', async (t) => {
     const path = await pathOf();
-    const { access_token: token } = await post(`${suite.auth.url}/token?grant_type=password`, {
-      ...{ email: 'ada@example.com', password: suite.password },
+    const read = () => suite.callAuth('GET', `/admin${path}/domains`);
+    t.match(await act(`${path}/domain`, { domain: 'gmail.com' }), 'a domain of a mail provider');
+    t.match(
+      await act(`${path}/domain`, { domain: 'Example.org' }),
+      /Set the DNS record.*example\.org.*not verified.*TXT/s,
+    );
+    const { domains } = (await read()) as {
+      domains: { record: { name: string; value: string } }[];
+    };
+    const { name = '', value = '' } = domains[0]?.record ?? {};
+    t.match(await readText(page), name);
+    t.match(await readText(page), value);
+    t.match(await act(`${path}/domains/example.org/verify`), 'organization_domain_not_verified');
+    dns.records = { [name]: [value] };
+    t.match(await act(`${path}/domains/example.org/verify`), /example\.org is verified/);
+    t.match(await readText(page), /example\.org\s+verified/);
+    t.match(
+      await act(`${path}/domain`, { domain: 'example.net', proof: 'none' }),
+      'example.net is a domain of the organization.',
+    );
+    t.match(await read(), {
+      domains: [
+        { domain: 'example.net', verified_at: String },
+        { domain: 'example.org', verified_at: String },
+      ],
     });
-    const { record } = (await post(
-      `${suite.auth.url}${path}/domains`,
-      { domain: 'example.org' },
-      String(token),
-    )) as { record: { name: string; value: string } };
-    await page.open(suite.url + path);
-    const text = await readText(page);
-    t.match(text, /example\.org.*not verified.*TXT/s);
-    t.match(text, record.name);
-    t.match(text, record.value);
-    t.match(await act(`${path}/domains/example.org/remove`), 'example.org is removed.');
-    t.same(await suite.callAuth('GET', `/admin${path}/domains`), { domains: [] });
+    for (const domain of ['example.org', 'example.net'])
+      t.match(await act(`${path}/domains/${domain}/remove`), `${domain} is removed.`);
+    t.same(await read(), { domains: [] });
   });
 
   await t.test('organizations are listed by filters and pages, and one is deleted', async (t) => {
@@ -153,7 +176,7 @@ t.test('organizations and API keys in the console', { skip }, async (t) => {
     for (const action of [
       ...['organization_created', 'organization_modified', 'organization_deleted'],
       ...['organization_member_added', 'organization_member_modified', 'organization_member_removed'],
-      ...['organization_domain_removed'],
+      ...['organization_domain_added', 'organization_domain_verified', 'organization_domain_removed'],
       ...['api_key_created', 'api_key_updated', 'api_key_rotated', 'api_key_revoked'],
     ])
       t.ok(entries.includes(`"${action}"`), action);
@@ -189,17 +212,4 @@ async function readSecret(page: Page): Promise<string> {
 
 function verify(suite: ConsoleSuite, key: string) {
   return suite.callAuth('POST', '/admin/api-keys/verify', { key, address: '10.0.0.1' });
-}
-
-async function post(url: string, body: unknown, token?: string): Promise<Readonly<Record<string, unknown>>> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
-  return JSON.parse(await response.text());
 }

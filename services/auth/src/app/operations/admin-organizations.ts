@@ -40,10 +40,25 @@ export const adminOrganizationsOperations: Operations = {
     summary: 'List the email domains of an organization',
     response: 'DomainList',
   },
+  'POST /admin/organizations/{organization_id}/domains': {
+    id: 'adminClaimDomain',
+    ...forAdmin('organizations:write'),
+    summary: 'Claim an email domain for an organization. The response has the DNS record that proves it',
+    response: 'Domain',
+    status: 201,
+    example: ['domain'],
+  },
+  'POST /admin/organizations/{organization_id}/domains/{domain}/verify': {
+    id: 'adminVerifyDomain',
+    ...forAdmin('organizations:write'),
+    summary: 'Verify a claimed email domain by its DNS record',
+    response: 'Domain',
+  },
   'PUT /admin/organizations/{organization_id}/domains/{domain}': {
     id: 'adminSetDomain',
     ...forAdmin('organizations:write'),
-    summary: 'Give an email domain to an organization. With `domain_role`, its users may join',
+    summary:
+      'Give an email domain to an organization, without a record. With `domain_role`, its users may join',
     response: 'Domain',
   },
   'DELETE /admin/organizations/{organization_id}/domains/{domain}': {

@@ -3,7 +3,9 @@ import { errors } from '../../errors.ts';
 import { type ActionSet, creationSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
+import { jsonField, readJsonField } from '../../ui/json-field.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
+import { domainActions } from './domain-actions.ts';
 import { type Organization, organizationPath, readOrganization } from './organization.ts';
 
 /** Actions on one organization. */
@@ -16,14 +18,35 @@ export const organizationSet: ActionSet<Organization> = {
   actions: [
     {
       path: 'change',
-      button: 'Change name, plan and limit',
+      button: 'Change',
       question: ({ name }) => `All members of ${name} share its plan and limit.`,
       fields: (organization) =>
-        html`${field({ name: 'name', label: 'Name', value: organization.name, isRequired: true })}${planFields('all members together', organization)}`,
+        html`${field({
+          name: 'name',
+          label: 'Name',
+          value: organization.name,
+          isRequired: true,
+        })}${field({
+          name: 'slug',
+          label: 'Slug',
+          value: organization.slug,
+          hint: 'Links with the old slug no longer work.',
+          isRequired: true,
+        })}${planFields('all members together', organization)}${field({
+          name: 'domain_role',
+          label: 'Role of users who join by their email domain',
+          value: organization.domain_role ?? '',
+          placeholder: 'member',
+          hint: 'Empty: users do not join by their email domain.',
+        })}${jsonField({ name: 'metadata', label: metadataLabel, value: organization.metadata })}`,
       isOffered: () => true,
       run: async ({ visit, subject: { id }, form }) => {
         const { plan = '', limit = {} } = readPlan(form);
-        const body = { name: form.get('name') ?? '', plan, limit };
+        const text = (name: string) => form.get(name)?.trim() ?? '';
+        const body = {
+          ...{ name: text('name'), slug: text('slug'), domain_role: text('domain_role'), plan, limit },
+          metadata: readJsonField(form, 'metadata', metadataLabel),
+        };
         await visit.services.auth((client) =>
           client.PUT('/admin/organizations/{organization_id}', {
             params: { path: { organization_id: id } },
@@ -64,21 +87,7 @@ export const organizationSet: ActionSet<Organization> = {
         return 'The member is removed.';
       },
     },
-    {
-      path: 'domains/:item/remove',
-      button: 'Remove the domain',
-      isDangerous: true,
-      question: ({ name }) =>
-        `Users with an email address of the domain cannot join ${name} by it any more. Members stay.`,
-      isOffered: () => false,
-      run: async ({ visit, subject: { id }, item }) => {
-        const params = { path: { organization_id: id, domain: item } };
-        await visit.services.auth((client) =>
-          client.DELETE('/admin/organizations/{organization_id}/domains/{domain}', { params }),
-        );
-        return `${item} is removed.`;
-      },
-    },
+    ...domainActions,
     {
       path: 'delete',
       button: 'Delete',
@@ -98,6 +107,8 @@ export const organizationSet: ActionSet<Organization> = {
     },
   ],
 };
+
+const metadataLabel = 'Metadata';
 
 /** The action on the list. */
 export const newOrganizationSet = creationSet('/organizations', 'organizations', {

@@ -83,7 +83,9 @@ async function domainsOf(visit: Visit, id: string): Promise<Html> {
     caption: 'Email domains',
     rows: domains,
     url: visit.url,
-    empty: emptyState('There are no email domains. Members with the right add them at the hosted pages.'),
+    empty: emptyState(
+      'There are no email domains. Add one here, or let members with the right do so at the hosted pages.',
+    ),
     rowId: ({ domain }) => `domain-${domain}`,
     columns: [
       { title: 'Domain', cell: ({ domain }) => domain },
@@ -94,9 +96,10 @@ async function domainsOf(visit: Visit, id: string): Promise<Html> {
         cell: ({ record }) =>
           record && html`${record.type} ${copyable(record.name)}<br>${copyable(record.value)}`,
       },
-      ...actionColumn(visit, 'organizations', ({ domain }: { readonly domain: string }) => ({
-        Remove: `${organizationPath({ id })}/domains/${encodeURIComponent(domain)}/remove`,
-      })),
+      ...actionColumn(visit, 'organizations', ({ domain, record }: (typeof domains)[number]) => {
+        const path = `${organizationPath({ id })}/domains/${encodeURIComponent(domain)}`;
+        return { ...(record && { Verify: `${path}/verify` }), Remove: `${path}/remove` };
+      }),
     ],
   });
 }
