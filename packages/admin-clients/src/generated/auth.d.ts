@@ -1088,6 +1088,7 @@ export interface components {
             introspection_endpoint_auth_signing_alg_values_supported?: string[];
             registration_endpoint?: string;
             scopes_supported?: string[];
+            authorization_details_types_supported?: string[];
             claims_supported?: string[];
             response_modes_supported?: string[];
             claims_parameter_supported?: boolean;
@@ -1120,6 +1121,9 @@ export interface components {
             /** @description With the scope `openid`. */
             id_token?: string;
             scope?: string;
+            authorization_details?: {
+                [key: string]: unknown;
+            }[];
         };
         PushedRequest: {
             request_uri: string;
@@ -1137,6 +1141,9 @@ export interface components {
             active: boolean;
             token_type?: string;
             scope?: string;
+            authorization_details?: {
+                [key: string]: unknown;
+            }[];
             client_id?: string;
             /** Format: uuid */
             sub?: string;
@@ -1168,6 +1175,9 @@ export interface components {
                 email: string;
             };
             scope: string;
+            authorization_details?: {
+                [key: string]: unknown;
+            }[];
         };
         OAuthRedirect: {
             redirect_url: string;
@@ -1924,6 +1934,7 @@ export interface components {
             }[];
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
+            authorization_details_types?: string[];
             built_in?: boolean;
             /** @enum {unknown} */
             registration_type: "dynamic" | "manual";
@@ -1983,6 +1994,7 @@ export interface components {
             }[];
             /** @enum {unknown} */
             access_token_typ?: "at+jwt";
+            authorization_details_types?: string[];
             built_in?: boolean;
             /** @enum {unknown} */
             registration_type: "dynamic" | "manual";
@@ -2047,6 +2059,7 @@ export interface components {
                 }[];
                 /** @enum {unknown} */
                 access_token_typ?: "at+jwt";
+                authorization_details_types?: string[];
                 built_in?: boolean;
                 /** @enum {unknown} */
                 registration_type: "dynamic" | "manual";
@@ -6018,6 +6031,7 @@ export interface operations {
                     require_pushed_authorization_requests?: boolean;
                     dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
+                    authorization_details_types?: string[];
                     workload_identities?: {
                         issuer: string;
                         subject: string;
@@ -6227,6 +6241,7 @@ export interface operations {
                     require_pushed_authorization_requests?: boolean;
                     dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
+                    authorization_details_types?: string[];
                     workload_identities?: {
                         issuer: string;
                         subject: string;
@@ -6451,6 +6466,7 @@ export interface operations {
                     assertion?: string;
                     device_code?: string;
                     scope?: string;
+                    authorization_details?: string;
                     resource?: string | string[];
                 };
                 "application/x-www-form-urlencoded": {
@@ -6471,6 +6487,7 @@ export interface operations {
                     assertion?: string;
                     device_code?: string;
                     scope?: string;
+                    authorization_details?: string;
                     resource?: string | string[];
                 };
             };
@@ -6488,7 +6505,10 @@ export interface operations {
                      *       "token_type": "Bearer",
                      *       "expires_in": 3600,
                      *       "refresh_token": "v1.MRjcy8nQ",
-                     *       "scope": "openid email"
+                     *       "scope": "openid email",
+                     *       "authorization_details": [
+                     *         {}
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["ClientToken"];
@@ -6519,6 +6539,7 @@ export interface operations {
                     client_assertion?: string;
                     client_assertion_type?: string;
                     scope?: string;
+                    authorization_details?: string;
                     resource?: string | string[];
                 };
             };
@@ -6683,6 +6704,9 @@ export interface operations {
                      *       "active": true,
                      *       "token_type": "bearer",
                      *       "scope": "openid email",
+                     *       "authorization_details": [
+                     *         {}
+                     *       ],
                      *       "client_id": "0198f0a2-1d4c-7e10-8c3b-7d2f9a6b4e11",
                      *       "sub": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
                      *       "aud": "authenticated",
@@ -6741,6 +6765,7 @@ export interface operations {
                     require_pushed_authorization_requests?: boolean;
                     dpop_bound_access_tokens?: boolean;
                     access_token_typ?: string;
+                    authorization_details_types?: string[];
                     response_types?: string[];
                     subject_type?: string;
                     id_token_signed_response_alg?: string;
@@ -6940,7 +6965,10 @@ export interface operations {
                      *         "id": "0198f0a1-6c1e-7d3a-9b52-5f0c8e1d2a34",
                      *         "email": "ann@example.com"
                      *       },
-                     *       "scope": "openid email"
+                     *       "scope": "openid email",
+                     *       "authorization_details": [
+                     *         {}
+                     *       ]
                      *     }
                      */
                     "application/json": components["schemas"]["OAuthAuthorization"] | components["schemas"]["OAuthRedirect"];

@@ -32,6 +32,14 @@ export interface HookPayloads {
     /** How the user joins: `invitation`, `domain` or `administrator`. */
     readonly method: string;
   };
+  readonly AUTHORIZATION_DETAILS: {
+    readonly authorization_details: readonly JsonObject[];
+    readonly client: JsonObject;
+    readonly grant_type: string;
+    /** Separated by spaces. */
+    readonly scope: string;
+    readonly resource: string | null;
+  };
 }
 
 export type HookName = keyof HookPayloads;
@@ -42,6 +50,9 @@ export interface HookReply {
   readonly decision?: string;
   readonly message?: string;
   readonly should_logout_user?: boolean | string;
+  readonly authorization_details?: readonly (JsonObject & { readonly type: string })[];
+  readonly lines?: readonly (string | Readonly<Record<string, string>>)[];
+  readonly remember?: boolean;
 }
 
 interface HookDefinition {
@@ -79,6 +90,18 @@ const claims = Type.Object({
   amr: Type.Optional(Type.Array(Type.Unknown())),
 });
 
+/** The page shows lines, and the size of the details is checked, too. */
+const line = Type.String({ minLength: 1, maxLength: 255 });
+const details = Type.Object({
+  authorization_details: Type.Optional(
+    Type.Array(Type.Object({ type: Type.String() }), { minItems: 1, maxItems: 10 }),
+  ),
+  lines: Type.Optional(
+    Type.Array(Type.Union([line, Type.Record(Type.String(), line, { minProperties: 1 })]), { maxItems: 20 }),
+  ),
+  remember: Type.Optional(Type.Boolean()),
+});
+
 export const hookDefinitions: Readonly<Record<HookName, HookDefinition>> = {
   CUSTOM_ACCESS_TOKEN: { event: 'customize-access-token', reply: Type.Object({ claims }) },
   SEND_EMAIL: { event: 'send-email', reply: anyReply },
@@ -89,6 +112,7 @@ export const hookDefinitions: Readonly<Record<HookName, HookDefinition>> = {
   AFTER_USER_CREATED: { event: 'after-user-created', reply: anyReply },
   BEFORE_ORGANIZATION_CREATED: { event: 'before-organization-created', reply: decision },
   BEFORE_MEMBER_ADDED: { event: 'before-member-added', reply: decision },
+  AUTHORIZATION_DETAILS: { event: 'authorization-details', reply: details },
 };
 
 export const hookNames = Object.keys(hookDefinitions) as readonly HookName[]; // of the constant above

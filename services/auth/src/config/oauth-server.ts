@@ -1,6 +1,6 @@
 import { bool, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { hostList, lifetime, svc, textOrDefault } from './builders.ts';
-import { scopeList } from './oauth-scopes.ts';
+import { permissionList } from './oauth-permissions.ts';
 
 const group = 'OAuth server';
 
@@ -78,11 +78,17 @@ export const oauthServerSettings = {
     default: 'email',
     doc: 'Scopes of requests without `scope`, separated by spaces.',
   }),
-  oauthServerScopes: scopeList({
+  oauthServerScopes: permissionList({
     ...svc('OAUTH_SERVER_SCOPES'),
     group,
     default: '',
     doc: 'Scopes of your API that clients ask users for: names separated by commas, or a JSON object with a `description` in each language, which the hosted page shows, and `clients`: `all`, or `assigned` (the default): those whose `scopes` an administrator has set.',
+  }),
+  oauthServerDetailsTypes: permissionList({
+    ...svc('OAUTH_SERVER_AUTHORIZATION_DETAILS_TYPES'),
+    group,
+    default: '',
+    doc: 'Types of `authorization_details` of your API, in the form of `SVC_OAUTH_SERVER_SCOPES`; `assigned` ones are for clients with `authorization_details_types` that an administrator has set. The hook `authorization-details` checks them, and has to be enabled. Unset: requests with `authorization_details` are refused.',
   }),
   oauthServerClientTokenTtlMs: lifetime({
     ...svc('OAUTH_SERVER_CLIENT_TOKEN_TTL'),
@@ -99,7 +105,12 @@ export const oauthServerSettings = {
   }),
 };
 
-type Check = SettingsCheck<typeof oauthServerSettings & { readonly pagesEnabled: Setting<boolean> }>;
+type Check = SettingsCheck<
+  typeof oauthServerSettings & {
+    readonly pagesEnabled: Setting<boolean>;
+    readonly 'hookEnabled:AUTHORIZATION_DETAILS': Setting<boolean>;
+  }
+>;
 
 /** A redirect URI is compared to the letter, and a code must not be sent without TLS. */
 const consoleUrl: Check = (s, { problem }) =>
@@ -131,4 +142,15 @@ const cliNeedsPages: Check = (s, { problem, variableName }) =>
     ? problem('pagesEnabled', `true, because ${variableName('oauthServerCliEnabled')} is true`)
     : undefined;
 
-export const oauthServerChecks: readonly Check[] = [consoleUrl, clientsNeedServer, cliNeedsPages];
+/** Only the hook knows what the members of a type mean. */
+const detailsNeedHook: Check = (s, { problem, variableName }) => {
+  if (s.oauthServerDetailsTypes.length === 0) return undefined;
+  const missing = (['oauthServerEnabled', 'hookEnabled:AUTHORIZATION_DETAILS'] as const).find(
+    (name) => !s[name],
+  );
+  return missing && problem(missing, `true, because ${variableName('oauthServerDetailsTypes')} is set`);
+};
+
+export const oauthServerChecks: readonly Check[] = [
+  ...[consoleUrl, clientsNeedServer, cliNeedsPages, detailsNeedHook],
+];

@@ -148,12 +148,15 @@ const oauthClient = {
   backchannel_logout_session_required: maybe(flag),
   workload_identities: maybe(Type.Array(Type.Object({ issuer: text, subject: text }))),
   access_token_typ: maybe(Type.Enum(['at+jwt'])),
+  authorization_details_types: maybe(texts),
   built_in: maybe(flag),
   registration_type: Type.Enum(['dynamic', 'manual']),
   created_at: time,
   updated_at: time,
 };
 
+/** @see RFC 9396 §2 */
+const authorizationDetails = Type.Array(anyObject('Its `type`, and members that the type defines.'));
 const consentClient = Type.Object({ id: uuid, name: text, uri: text, logo_uri: text });
 
 const webhook = Type.Object({
@@ -258,6 +261,7 @@ export const responses = {
     introspection_endpoint_auth_signing_alg_values_supported: maybe(texts),
     registration_endpoint: maybe(text),
     scopes_supported: maybe(texts),
+    authorization_details_types_supported: maybe(texts),
     claims_supported: maybe(texts),
     response_modes_supported: maybe(texts),
     claims_parameter_supported: maybe(flag),
@@ -288,6 +292,7 @@ export const responses = {
     refresh_token: maybe(text),
     id_token: maybe(Type.String({ description: 'With the scope `openid`.' })),
     scope: maybe(text),
+    authorization_details: maybe(authorizationDetails),
   }),
   PushedRequest: Type.Object({ request_uri: text, expires_in: count }),
   DeviceAuthorization: Type.Object({
@@ -302,6 +307,7 @@ export const responses = {
     active: flag,
     token_type: maybe(text),
     scope: maybe(text),
+    authorization_details: maybe(authorizationDetails),
     client_id: maybe(text),
     sub: maybe(uuid),
     aud: maybe(Type.Union([text, texts])),
@@ -317,6 +323,7 @@ export const responses = {
     client: consentClient,
     user: Type.Object({ id: uuid, email: text }),
     scope: text,
+    authorization_details: maybe(authorizationDetails),
   }),
   OAuthRedirect: Type.Object({ redirect_url: text }),
   OAuthGrant: Type.Object({ client: consentClient, scopes: texts, granted_at: time }),

@@ -5,6 +5,7 @@ import { type AddRoutes, body, optionalText } from '../http/api.ts';
 import { isAllowedRedirect } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticateUser } from '../sessions/authenticate.ts';
+import { detailsMember } from './authorization-details.ts';
 import { responseUrl } from './authorization-response.ts';
 import type { Authorization } from './authorization-store.ts';
 import { approve, continueConsent, deny, findAuthorization, openAuthorization } from './authorizations.ts';
@@ -36,6 +37,7 @@ export const addAuthorizationRoutes: AddRoutes<AuthorizationContext> = (api, con
       client: clientJson(client),
       user: { id: owner.user.id, email: owner.user.email },
       scope: authorization.scope,
+      ...detailsMember(authorization.authorization_details?.details ?? []),
     };
     const { settings } = context;
     return reply

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import type { Queryable } from '../db/connection.ts';
 import { lockOwner } from '../db/fragments.ts';
-import { integer, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { integer, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { columnNames, fragment, parameters, statement } from '../db/statement.ts';
 import type { ChallengeMethod } from '../flows/store.ts';
 import { toStoredForm } from '../keys/secrets.ts';
 import { type Authentication, authenticationRow } from '../sessions/authentication-store.ts';
+import type { AuthorizationDetail, RequestedDetails } from './authorization-details.ts';
 
 /** Columns of GoTrue. */
 const authorizationRow = {
@@ -42,6 +43,7 @@ const oidcRow = {
   hinted_user_id: uuid.orNull,
   /** The thumbprint of the key that the code is bound to. @see RFC 9449 §10 */
   dpop_jkt: text.orNull,
+  authorization_details: jsonOf<RequestedDetails>().orNull,
   /** Null before the approval, as the next two are. */
   authenticated_at: timestamptz.orNull,
   aal: authenticationRow.aal.orNull,
@@ -72,6 +74,7 @@ export type NewAuthorization = Pick<
   | 'response_mode'
   | 'hinted_user_id'
   | 'dpop_jkt'
+  | 'authorization_details'
 >;
 
 const grantRow = {
@@ -88,17 +91,21 @@ const grantRow = {
   last_used_at: timestamptz.orNull,
   /** Resources that the access is for, sorted. */
   resources: text.list,
+  /** Types of authorization details, sorted. */
+  details_types: text.list,
 };
 
 /** The consent of a user to a client. */
 export type Grant = RowOf<typeof grantRow>;
 
-/** Scopes of a consent, separated by spaces. */
+/** The scopes of a consent, separated by spaces, and its authorization details. */
 export interface Consent {
   /** All scopes, for whatever resource. */
   readonly scopes: string;
   /** The scopes for the resource in question, or for none. */
   readonly resource_scopes: string;
+  /** The details for the resource in question, or for none. */
+  readonly resource_details: readonly AuthorizationDetail[];
 }
 
 const p = {
@@ -120,6 +127,8 @@ const p = {
   ...parameters(uuid.orNull, 'hintedUserId', 'approvedBy'),
   ...parameters(integer.orNull, 'maxAge'),
   ...parameters(text.list.orNull, 'methods'),
+  ...parameters(jsonOf<RequestedDetails>().orNull, 'details'),
+  ...parameters(jsonOf<readonly AuthorizationDetail[]>(), 'resourceDetails'),
   ...parameters(timestamptz, 'at', 'expiresAt'),
   ...parameters(timestamptz.orNull, 'authenticatedAt'),
 };
@@ -137,9 +146,10 @@ const insert = statement({})`
     values (${p.id}, ${p.authorizationId}, ${p.clientId}, ${p.redirectUri}, ${p.scope}, ${p.state}, ${p.resource}, ${p.challenge},
       ${p.method}::code_challenge_method, ${p.at}, ${p.expiresAt}, ${p.nonce})
   )
-  insert into oidc_authorizations (request_id, prompt, max_age, response_mode, hinted_user_id, dpop_jkt, stored_at)
-  select ${p.id}, ${p.prompt}, ${p.maxAge}, ${p.responseMode}, ${p.hintedUserId}, ${p.thumbprint}, ${p.at}
-  where num_nonnulls(${p.prompt}::text, ${p.maxAge}::integer, ${p.responseMode}::text, ${p.hintedUserId}::uuid, ${p.thumbprint}::text) > 0`;
+  insert into oidc_authorizations (request_id, prompt, max_age, response_mode, hinted_user_id, dpop_jkt, authorization_details, stored_at)
+  select ${p.id}, ${p.prompt}, ${p.maxAge}, ${p.responseMode}, ${p.hintedUserId}, ${p.thumbprint}, ${p.details}, ${p.at}
+  where num_nonnulls(${p.prompt}::text, ${p.maxAge}::integer, ${p.responseMode}::text, ${p.hintedUserId}::uuid, ${p.thumbprint}::text,
+    ${p.details}::jsonb) > 0`;
 
 const find = statement(requestRow)`${selectRequest} where authorization_id = ${p.authorizationId}`;
 
@@ -176,9 +186,10 @@ const approve = statement({})`
       and not exists (select 1 from oauth_consent_resources r where r.consent_id = c.id)
     on conflict do nothing
   ), resource as (
-    insert into oauth_consent_resources (consent_id, resource, scopes)
-    select id, ${p.consentResource}, ${p.resourceScopes} from consent
-    on conflict (consent_id, resource) do update set scopes = excluded.scopes
+    insert into oauth_consent_resources (consent_id, resource, scopes, authorization_details)
+    select id, ${p.consentResource}, ${p.resourceScopes}, ${p.resourceDetails} from consent
+    on conflict (consent_id, resource) do update
+    set scopes = excluded.scopes, authorization_details = excluded.authorization_details
   ), audit as (${auditInsert('approved')})
   select 1 from approved`;
 
@@ -204,20 +215,30 @@ const spendApproved = statement({})`
   update oauth_authorizations set authorization_code = null, status = 'expired'
   where id = ${p.id} and status = 'approved' returning id`;
 
-const findConsent = statement({ scopes: text, resource_scopes: text })`
+const consentRow = {
+  scopes: text,
+  resource_scopes: text,
+  resource_details: jsonOf<readonly AuthorizationDetail[]>(),
+};
+
+const findConsent = statement(consentRow)`
   select scopes, case
       when exists (select 1 from oauth_consent_resources where consent_id = c.id) then
         coalesce((select scopes from oauth_consent_resources where consent_id = c.id and resource = ${p.consentResource}), '')
       when ${p.consentResource} = '' then scopes
       else ''
-    end as resource_scopes
+    end as resource_scopes,
+    coalesce((select authorization_details from oauth_consent_resources where consent_id = c.id and resource = ${p.consentResource}), '[]')
+      as resource_details
   from oauth_consents c where user_id = ${p.userId} and client_id = ${p.clientId} and revoked_at is null`;
 
 const listGrants = statement(grantRow)`
   select c.id as client_id, c.client_name, c.client_uri, c.logo_uri, g.scopes, g.granted_at, o.document_url,
     (select max(coalesce(s.refreshed_at at time zone 'utc', s.created_at)) from sessions s
       where s.user_id = g.user_id and s.oauth_client_id = c.id) as last_used_at,
-    array(select r.resource from oauth_consent_resources r where r.consent_id = g.id and r.resource <> '' order by 1) as resources
+    array(select r.resource from oauth_consent_resources r where r.consent_id = g.id and r.resource <> '' order by 1) as resources,
+    array(select distinct d ->> 'type' from oauth_consent_resources r, jsonb_array_elements(r.authorization_details) d
+      where r.consent_id = g.id order by 1) as details_types
   from oauth_consents g join oauth_clients c on c.id = g.client_id
     left join oauth_client_settings o on o.client_id = c.id
   where g.user_id = ${p.userId} and g.revoked_at is null and c.deleted_at is null
@@ -267,6 +288,7 @@ export class AuthorizationStore {
       responseMode: authorization.response_mode,
       hintedUserId: authorization.hinted_user_id,
       thumbprint: authorization.dpop_jkt,
+      details: authorization.authorization_details,
       at: authorization.created_at,
       expiresAt: authorization.expires_at,
     });
@@ -299,6 +321,7 @@ export class AuthorizationStore {
       code: toStoredForm(decision.code),
       scopes: consent.scopes,
       resourceScopes: consent.resource_scopes,
+      resourceDetails: consent.resource_details,
       consentResource: decision.resource ?? '',
       authenticatedAt: authentication?.authenticated_at,
       aal: authentication?.aal,

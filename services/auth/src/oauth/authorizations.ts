@@ -5,6 +5,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { needsSecondFactor, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Caller } from '../sessions/authenticate.ts';
 import type { Authentication } from '../sessions/authentication-store.ts';
+import { coversDetails, extendDetails } from './authorization-details.ts';
 import type { AuthorizationResponse } from './authorization-response.ts';
 import type { Authorization, Consent } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
@@ -81,7 +82,7 @@ async function bind(
 }
 
 /**
- * The response, if an earlier consent of the user has all scopes for the resource.
+ * The response, if an earlier consent of the user has all scopes and details for the resource.
  *
  * @throws AppError `oauth_authorization_not_found`, `validation_failed`
  */
@@ -96,9 +97,16 @@ export async function continueConsent(
   const earlier = await findConsent(context, { authorization, owner });
   const granted = splitScope(earlier.resource_scopes);
   const isGranted = splitScope(authorization.scope).every((name) => granted.includes(name));
-  if (!isGranted) return undefined;
+  if (!isGranted || !coversRequest(earlier, authorization)) return undefined;
   const bound = await bind(context, { authorization, owner });
   return issueCode(context, { authorization: bound, owner, earlier }, metadata);
+}
+
+function coversRequest(
+  { resource_details: granted }: Consent,
+  { authorization_details: requested }: Authorization,
+): boolean {
+  return requested === null || (requested.isRemembered && coversDetails(granted, requested.details));
 }
 
 /**
@@ -160,7 +168,7 @@ async function findConsent(
   { authorization: { client_id: clientId, resource }, owner }: Decided,
 ): Promise<Consent> {
   const found = await store.authorizations.findConsent(owner.user.id, clientId, resource);
-  return found ?? { scopes: '', resource_scopes: '' };
+  return found ?? { scopes: '', resource_scopes: '', resource_details: [] };
 }
 
 async function issueCode(
@@ -178,6 +186,9 @@ async function issueCode(
     consent: {
       scopes: extend(earlier.scopes, authorization.scope),
       resource_scopes: extend(earlier.resource_scopes, authorization.scope),
+      resource_details: authorization.authorization_details
+        ? extendDetails(earlier.resource_details, authorization.authorization_details)
+        : earlier.resource_details,
     },
     authentication: await readAuthentication(context, owner),
     approvedBy: isDevice ? undefined : owner.session?.id,
@@ -212,7 +223,9 @@ function decision(
   readonly at: Date;
   readonly audit: AuditEntry;
 } {
-  const traits = { client_id: authorization.client_id, scope: authorization.scope };
+  const { client_id, scope, authorization_details: requested } = authorization;
+  const types = [...new Set(requested?.details.map(({ type }) => type))];
+  const traits = { client_id, scope, ...(types.length > 0 && { authorization_details_types: types }) };
   return {
     authorizationId: authorization.authorization_id,
     userId: user.id,

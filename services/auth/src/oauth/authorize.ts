@@ -4,6 +4,7 @@ import { errors, OAuthError } from '../errors.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
 import { pageUrl } from '../http/page-url.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
+import { requestDetails } from './authorization-details.ts';
 import {
   hasHostedPage,
   queryOf,
@@ -57,7 +58,8 @@ async function startAuthorization(
   const { settings, random, store, nowMs } = context;
   const sent = request.method === 'POST' ? (request.form ?? new URLSearchParams()) : queryOf(request);
   const { parameters, isPushed } = await resolveParameters(context, sent);
-  const { client, redirectUri } = await findTarget(context, parameters, requestMetadata(request, context));
+  const metadata = requestMetadata(request, context);
+  const { client, redirectUri } = await findTarget(context, parameters, metadata);
   const state = readParameter(parameters, 'state') ?? null;
   let target = { redirect_uri: redirectUri, state, response_mode: null as string | null };
   try {
@@ -69,12 +71,17 @@ async function startAuthorization(
     const createdMs = nowMs();
     const authorizationId = newAuthorizationId(context);
     const page = authorizationPage(settings, authorizationId, parameters);
+    const access = readAccessRequest(context, client, parameters);
     await store.authorizations.insert({
       id: random.uuid(),
       authorization_id: authorizationId,
       client_id: client.id,
       ...target,
-      ...readAccessRequest(context, client, parameters),
+      ...access,
+      authorization_details: await requestDetails(context, client, {
+        ...{ text: readParameter(parameters, 'authorization_details'), grantType: 'authorization_code' },
+        ...{ scope: access.scope, resource: access.resource, metadata },
+      }),
       created_at: new Date(createdMs),
       expires_at: new Date(createdMs + settings.oauthServerAuthorizationTtlMs),
     });

@@ -32,6 +32,8 @@ export const metadataMembers = {
   dpop_bound_access_tokens: optionalFlag,
   /** The header `typ` of its access tokens. @see RFC 9068 §2.1 */
   access_token_typ: optionalText,
+  /** Types that it may ask for. @see RFC 9396 §10 */
+  authorization_details_types: optionalTexts,
 };
 
 /** Members that only administrators set. */
@@ -110,6 +112,7 @@ const checks: Readonly<Record<keyof ClientMetadata, Check>> = {
   require_pushed_authorization_requests: () => undefined,
   dpop_bound_access_tokens: () => undefined,
   workload_identities: findWorkloadProblem,
+  authorization_details_types: each(isShort),
   access_token_typ: (typ) => (typ === profileType ? undefined : `must be ${profileType}`),
 };
 

@@ -4,6 +4,7 @@ import type { Authentication } from '../sessions/authentication-store.ts';
 import { prepareSession, storeSession } from '../sessions/issue.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
+import { detailsMember, narrowDetails } from './authorization-details.ts';
 import type { Authorization } from './authorization-store.ts';
 import { accessTokenType } from './client-metadata.ts';
 import type { StoredClient } from './client-store.ts';
@@ -26,7 +27,7 @@ interface Approved {
  * Exchanges an approved request for a session of the client. Undefined: another request has done
  * so, as `spend` says.
  *
- * @throws OAuthError `access_denied`
+ * @throws OAuthError `access_denied`, `invalid_authorization_details`
  */
 export async function startClientSession(
   context: GrantContext,
@@ -34,11 +35,11 @@ export async function startClientSession(
   {
     approved: { authorization, user, grant },
     spend,
-    request: { metadata, thumbprint },
+    request: { metadata, thumbprint, details: narrowed },
   }: {
     readonly approved: Approved;
     readonly spend: (store: GrantContext['store']) => Promise<boolean>;
-    readonly request: Pick<TokenRequest, 'metadata' | 'thumbprint'>;
+    readonly request: Pick<TokenRequest, 'metadata' | 'thumbprint' | 'details'>;
   },
 ): Promise<TokenResponse | undefined> {
   if (isBanned(user, metadata.nowMs)) {
@@ -46,20 +47,25 @@ export async function startClientSession(
     throw new OAuthError('access_denied', 'User is banned');
   }
   const { id: sessionId, scope, resource } = authorization;
+  const { details = [] } = authorization.authorization_details ?? {};
+  const tokenDetails = narrowDetails(narrowed, details);
   const traits = { provider_type: `oauth_provider_${grant}`, client_id: client.id };
   const granted = {
     ...{ id: client.id, identifier: clientIdentifier(client), scope, resource },
+    details,
     tokenType: accessTokenType(client.metadata),
     // RFC 9449 §5: those of other clients are bound by the authentication.
     thumbprint: client.client_type === 'public' ? (thumbprint ?? null) : null,
   };
-  const signIn = { user, method, traits, sessionId, client: granted, thumbprint };
+  const claimed = { ...granted, details: tokenDetails };
+  const signIn = { user, method, traits, sessionId, client: claimed, thumbprint };
   const prepared = await prepareSession(context, signIn, metadata);
+  const whole = { ...prepared, session: { ...prepared.session, client: granted } };
   // In one transaction: a failure does not spend the code.
   const session = await context.store.transaction(async (within) => {
     await within.authorizations.lockOwner(user.id);
     if (!(await spend(within))) return undefined;
-    const stored = await storeSession({ ...context, store: within }, prepared, metadata);
+    const stored = await storeSession({ ...context, store: within }, whole, metadata);
     // Others than these get access without a sign-in, which a sign-out does not end.
     if (splitScope(scope).includes('openid') || isFirstPartyClient(client.id))
       await within.authentications.keep(sessionId);
@@ -78,6 +84,7 @@ export async function startClientSession(
     ...(client.grant_types.includes('refresh_token') && { refresh_token: session.refreshToken }),
     ...(idToken !== undefined && { id_token: idToken }),
     scope,
+    ...detailsMember(tokenDetails),
   };
 }
 

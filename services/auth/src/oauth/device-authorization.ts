@@ -3,8 +3,9 @@ import type { Settings } from '../config/settings.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type Api, body, optionalText } from '../http/api.ts';
 import { pageUrl } from '../http/page-url.ts';
-import type { RequestMetadata } from '../http/request-metadata.ts';
+import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { networkKey } from '../limits/network-key.ts';
+import { requestDetails } from './authorization-details.ts';
 import { readResource, severalResources } from './authorization-request.ts';
 import type { Authorization } from './authorization-store.ts';
 import { type AuthorizationContext, authorizationPage, newAuthorizationId } from './authorize.ts';
@@ -26,6 +27,7 @@ export const devicePath = '/oauth/device_authorization';
 const deviceBody = body({
   ...clientMembers,
   scope: optionalText,
+  authorization_details: optionalText,
   resource: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
 });
 
@@ -48,10 +50,14 @@ export function addDeviceRoute(api: Api, context: EndpointContext): void {
         throw new OAuthError('unauthorized_client', `The client may not use the grant ${deviceGrantType}`);
       const resources = request.form?.getAll('resource') ?? [request.body.resource ?? []].flat();
       if (resources.length > 1) throw severalResources();
+      const scope = grantUserScopes(request.body.scope, client, settings).join(' ');
+      const resource = readResource(resources[0]);
       const { deviceCode, userCode } = await createRequest(context, {
-        client_id: client.id,
-        scope: grantUserScopes(request.body.scope, client, settings).join(' '),
-        resource: readResource(resources[0]),
+        ...{ client_id: client.id, scope, resource },
+        authorization_details: await requestDetails(context, client, {
+          ...{ text: request.body.authorization_details, grantType: deviceGrantType, scope, resource },
+          metadata: requestMetadata(request, context),
+        }),
       });
       const shown = showUserCode(userCode);
       const page = pageUrl(settings, 'device');
@@ -69,7 +75,7 @@ export function addDeviceRoute(api: Api, context: EndpointContext): void {
 
 async function createRequest(
   context: AuthorizationContext,
-  asked: Pick<Authorization, 'client_id' | 'scope' | 'resource'>,
+  asked: Pick<Authorization, 'client_id' | 'scope' | 'resource' | 'authorization_details'>,
 ): Promise<{ readonly deviceCode: string; readonly userCode: string }> {
   const { settings, random, nowMs } = context;
   const createdMs = nowMs();

@@ -1,5 +1,6 @@
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Issuers } from '../issuers/issuers.ts';
+import type { AuthorizationDetail } from './authorization-details.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { PresentedClient } from './client-authentication.ts';
 import type { StoredClient } from './client-store.ts';
@@ -25,11 +26,15 @@ export interface TokenResponse {
   readonly id_token?: string;
   /** Absent if the client has no scopes. */
   readonly scope?: string;
+  /** Absent if there are none. @see RFC 9396 §7 */
+  readonly authorization_details?: readonly AuthorizationDetail[];
 }
 
 /** Parameters of the grants. */
 export interface TokenRequest {
   readonly scope: string | undefined;
+  /** JSON. */
+  readonly details: string | undefined;
   readonly resources: readonly string[];
   /** A parameter of the grant; empty if it is absent. */
   readonly parameter: (name: string) => string;

@@ -4,6 +4,7 @@ import { OAuthError } from '../errors.ts';
 import type { Api } from '../http/api.ts';
 import { keyClaims, keyOfToken } from '../keys/bound-tokens.ts';
 import { issuerUrl, type JwtClaims, signJwt } from '../keys/jwt.ts';
+import { detailsMember } from './authorization-details.ts';
 import { clientEndpoint, type EndpointContext, presentedTokenBody, readClient } from './client-request.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
@@ -13,7 +14,9 @@ import { findActiveToken, type PresentedToken } from './presented-token.ts';
 const jwtType = 'token-introspection+jwt';
 
 /** Claims of an access token that the response has. */
-const shownClaims = ['scope', 'client_id', 'sub', 'aud', 'iss', 'exp', 'iat', 'jti', 'cnf'] as const;
+const shownClaims = [
+  ...['scope', 'authorization_details', 'client_id', 'sub', 'aud', 'iss', 'exp', 'iat', 'jti', 'cnf'],
+] as const;
 
 /**
  * `/oauth/introspect`: whether a token is valid now, for its own client and for the resource that
@@ -69,6 +72,7 @@ function describe(token: PresentedToken): JsonObject {
       sub: user.id,
       client_id: session.client?.identifier ?? '',
       scope: session.client?.scope ?? '',
+      ...detailsMember(session.client?.details ?? []),
       ...keyClaims(session.client?.thumbprint ?? undefined),
     };
   }

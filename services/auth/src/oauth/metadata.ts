@@ -59,6 +59,9 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       revocation_endpoint_auth_signing_alg_values_supported: algorithmNames,
       introspection_endpoint_auth_methods_supported: authMethods.filter((method) => method !== 'none'),
       introspection_endpoint_auth_signing_alg_values_supported: algorithmNames,
+      ...(settings.oauthServerDetailsTypes.length > 0 && {
+        authorization_details_types_supported: settings.oauthServerDetailsTypes.map(({ name }) => name),
+      }),
       scopes_supported: [...userScopes, ...settings.oauthServerScopes.map(({ name }) => name)],
       claims_supported: claimNames,
       response_modes_supported: isHosted ? responseModes : ['query'],

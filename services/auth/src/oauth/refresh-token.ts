@@ -2,6 +2,7 @@ import { OAuthError } from '../errors.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import { findPresentedToken, refreshSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
+import { type AuthorizationDetail, detailsMember, narrowDetails } from './authorization-details.ts';
 import type { StoredClient } from './client-store.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
 import { makeIdToken } from './id-token.ts';
@@ -9,11 +10,11 @@ import { grantScopes, splitScope } from './scopes.ts';
 
 /**
  * Exchanges a refresh token of the client, with rotation and detection of reuse as for all
- * sessions. The scopes are those of the consent or fewer, which the response names. Fewer apply to
- * this access token only.
+ * sessions. The scopes and authorization details are those of the consent or fewer, which the
+ * response names. Fewer apply to this access token only.
  *
- * @throws OAuthError `invalid_request`, `invalid_scope`, `invalid_target`; AppError as
- * `refreshSession`
+ * @throws OAuthError `invalid_request`, `invalid_scope`, `invalid_target`,
+ * `invalid_authorization_details`; AppError as `refreshSession`
  * @see RFC 6749 §6 https://www.rfc-editor.org/rfc/rfc6749#section-6
  */
 export async function grantRefreshToken(
@@ -25,33 +26,37 @@ export async function grantRefreshToken(
   const refreshToken = request.parameter('refresh_token');
   if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token is required');
   const presented = { refreshToken, clientId: client.id };
-  const scope = await readScope(context, presented, request);
-  const session = await refreshSession(context, { ...presented, scope, thumbprint }, metadata);
+  const access = await readAccess(context, presented, request);
+  const session = await refreshSession(context, { ...presented, ...access, thumbprint }, metadata);
   const idToken = await refreshIdToken(context, client, session);
   return {
     access_token: session.accessToken,
     expires_in: session.expiresInSeconds,
     refresh_token: session.refreshToken,
     ...(idToken !== undefined && { id_token: idToken }),
-    ...(session.client && { scope: session.client.scope }),
+    ...(session.client && { scope: session.client.scope, ...detailsMember(session.client.details) }),
   };
 }
 
 /**
- * The scope of the request, and the check of its resources. Runs before the refresh: a request that
- * fails must not use up the token.
+ * The scope and details of the request, and the check of its resources. Runs before the refresh: a
+ * request that fails must not use up the token.
  *
- * @see RFC 6749 §6, RFC 8707 §2.2
+ * @see RFC 6749 §6, RFC 8707 §2.2, RFC 9396 §6.1
  */
-async function readScope(
+async function readAccess(
   context: GrantContext,
   presented: { readonly refreshToken: string; readonly clientId: string },
-  { scope = '', resources }: TokenRequest,
-): Promise<string | undefined> {
-  if (scope === '' && resources.length === 0) return undefined;
+  { scope = '', details = '', resources }: TokenRequest,
+): Promise<{ readonly scope?: string; readonly details?: readonly AuthorizationDetail[] }> {
+  if (scope === '' && details === '' && resources.length === 0) return {};
   const { session } = await findPresentedToken(context, presented);
   checkResources(session, resources);
-  return scope === '' ? undefined : grantScopes(scope, splitScope(session.client?.scope ?? '')).join(' ');
+  const { scope: granted = '', details: grantedDetails = [] } = session.client ?? {};
+  return {
+    ...(scope !== '' && { scope: grantScopes(scope, splitScope(granted)).join(' ') }),
+    details: narrowDetails(details, grantedDetails),
+  };
 }
 
 function checkResources({ client }: Session, resources: readonly string[]): void {

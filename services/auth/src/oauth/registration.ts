@@ -4,6 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
+import { commonDetailsTypes } from './authorization-details.ts';
 import { type ClientInput, defaultGrants } from './client-input.ts';
 import { registeredMembers, requireOAuthServer, toInput } from './client-routes.ts';
 import { anyone, createClient, type OAuthContext, toClientJson } from './clients.ts';
@@ -93,15 +94,19 @@ function checkRegistration({ keys }: OAuthContext, registration: Registration): 
   if (refused !== undefined) throw invalidMetadata(`${refused} is not supported`);
 }
 
-/** Only `private_key_jwt` uses keys. Unknown scopes are dropped, as RFC 7591 §2 allows. */
+/**
+ * Only `private_key_jwt` uses keys. Unknown scopes and types of authorization details are dropped,
+ * as RFC 7591 §2 allows.
+ */
 function readRegistration(registration: Registration, settings: Settings): ClientInput {
-  const { jwks, jwks_uri: uri, scope, ...members } = registration;
+  const { jwks, jwks_uri: uri, scope, authorization_details_types: types, ...members } = registration;
   const usesKeys = members.token_endpoint_auth_method === 'private_key_jwt';
   const known = scope === undefined ? undefined : knownScope(scope, settings);
   const input = {
     ...members,
     ...(usesKeys && { jwks, jwks_uri: uri }),
     ...(known !== undefined && { scope: known }),
+    ...(types !== undefined && { authorization_details_types: knownTypes(types, settings) }),
   };
   return toInput(input, registrationBody);
 }
@@ -111,6 +116,14 @@ function knownScope(scope: string, settings: Settings): string {
   const known = splitScope(scope).filter((name) => common.includes(name));
   if (known.length === 0) throw invalidMetadata('scope has no scope that clients may ask for');
   return known.join(' ');
+}
+
+function knownTypes(types: readonly string[], settings: Settings): string[] {
+  const common = commonDetailsTypes(settings);
+  const known = types.filter((type) => common.includes(type));
+  if (known.length === 0)
+    throw invalidMetadata('authorization_details_types has no type that clients may ask for');
+  return known;
 }
 
 /** @see RFC 7591 §3.2.2 */

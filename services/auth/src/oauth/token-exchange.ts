@@ -37,7 +37,8 @@ export async function grantTokenExchange(
   const { user, session, claims } = subject;
   const scope = grantScopes(request.scope || undefined, allowedScopes(client, claims.scope)).join(' ');
   const granted = {
-    ...{ id: client.id, identifier: clientIdentifier(client), scope },
+    // The service has no authorization details of its own.
+    ...{ id: client.id, identifier: clientIdentifier(client), scope, details: [] },
     resource: findAudience(client, request),
     tokenType: accessTokenType(client.metadata),
     thumbprint: null,
@@ -66,13 +67,18 @@ export async function grantTokenExchange(
   };
 }
 
-function checkRequest(client: StoredClient, { parameter }: TokenRequest): void {
+function checkRequest(client: StoredClient, { parameter, details = '' }: TokenRequest): void {
   if (client.client_type === 'public')
     throw new OAuthError('unauthorized_client', 'A public client may not exchange tokens');
   for (const name of ['subject_token', 'subject_token_type'])
     if (parameter(name) === '') throw new OAuthError('invalid_request', `${name} is required`);
   if (parameter('actor_token') !== '')
     throw new OAuthError('invalid_request', 'actor_token is not supported: the client is the actor');
+  if (details !== '')
+    throw new OAuthError(
+      'invalid_authorization_details',
+      'authorization_details are not supported by this grant_type',
+    );
   for (const name of ['subject_token_type', 'requested_token_type'])
     if (![...tokenUrns, ''].includes(parameter(name)))
       throw new OAuthError('invalid_request', `${name} must be ${accessTokenUrn}`);

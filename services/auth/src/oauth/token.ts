@@ -41,6 +41,7 @@ const tokenBody = body({
     [...grants.values()].flatMap(({ parameters }) => parameters.map((name) => [name, optionalText])),
   ),
   scope: optionalText,
+  authorization_details: optionalText,
   resource: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
 });
 
@@ -68,6 +69,7 @@ export function addTokenRoute(api: Api, context: EndpointContext): void {
     const resources = request.form?.getAll('resource') ?? [presented.resource ?? []].flat();
     const response = await grant.grant(context, client, {
       scope: presented.scope,
+      details: presented.authorization_details,
       resources,
       parameter,
       thumbprint,

@@ -5,7 +5,7 @@ import type { Grant } from '../oauth/authorization-store.ts';
 import { revokeGrant } from '../oauth/grants.ts';
 import { splitScope } from '../oauth/scopes.ts';
 import { areaForm, areaPage, time } from './area.ts';
-import { describeScope } from './consent.ts';
+import { describeDetails, describeScope } from './consent.ts';
 import { form } from './forms.ts';
 import type { Owner, Visit } from './visit.ts';
 
@@ -33,12 +33,16 @@ export const revokeApplicationForm = areaForm(
 function grantItem(visit: Visit, grant: Grant): Html {
   const { texts } = visit;
   const { client_id: id, granted_at: grantedAt, last_used_at: usedAt, resources } = grant;
+  const access = [
+    ...splitScope(grant.scopes).map((scope) => describeScope(scope, visit)),
+    ...grant.details_types.map((type) => describeDetails(type, visit)),
+  ];
   const name = grant.client_name || id;
   const host = URL.parse(grant.document_url ?? '')?.host;
   const content = html`<input type="hidden" name="client_id" value="${id}">
 <button class="link" aria-label="${texts.revokeAccess}: ${name}">${texts.revokeAccess}</button>`;
   return html`<div><strong>${name}</strong>${host !== undefined && html`<br><small>${host}</small>`}
-<ul class="hint">${splitScope(grant.scopes).map((scope) => html`<li>${describeScope(scope, visit)}</li>`)}</ul>
+<ul class="hint">${access.map((text) => html`<li>${text}</li>`)}</ul>
 <small>${resources.map((resource) => html`${texts.accessTo(resource)}<br>`)}
 ${texts.accessSince} ${time(grantedAt)}${usedAt !== null && html`, ${texts.lastUsed} ${time(usedAt)}`}</small></div>
 ${form(visit, { action: visit.path('application-revoke'), content })}`;

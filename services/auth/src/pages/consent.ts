@@ -1,5 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
+import type { OAuthPermission } from '../config/oauth-permissions.ts';
 import { lookupLanguage } from '../i18n/languages.ts';
 import { type AuthorizationResponse, sendAuthorizationResponse } from '../oauth/authorization-response.ts';
 import type { Authorization } from '../oauth/authorization-store.ts';
@@ -120,7 +121,8 @@ async function viewConsent(visit: Visit, { problem }: Outcome): Promise<View> {
     content: html`${problemSummary(problem)}
 ${logo !== undefined && html`<p><img src="${logo.href}" alt="" height="48"></p>`}
 <p>${texts.consentText(client.client_name ?? place, account)}</p>
-<ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, visit)}</li>`)}</ul>
+<ul>${splitScope(authorization.scope).map((scope) => html`<li>${describeScope(scope, visit)}</li>`)}
+${detailItems(authorization, visit)}</ul>
 ${authorization.resource !== null && html`<p>${texts.consentResource(authorization.resource)}</p>`}
 ${client.document_url !== null && html`<p>${texts.consentIdentity(new URL(client.document_url).host)}</p>`}
 ${
@@ -160,6 +162,32 @@ function clientLinks({ metadata }: OAuthClient, texts: PageTexts): Html | undefi
   return links.length === 0 ? undefined : html`<ul class="hint">${links}</ul>`;
 }
 
+/** The list shows the authorization details. Clients may have chosen parts of the lines. */
+function detailItems({ authorization_details: requested }: Authorization, visit: Visit): readonly Html[] {
+  const { details = [], lines = [] } = requested ?? {};
+  const types = [...new Set(details.map(({ type }) => type))];
+  const texts = lines.map((line) => (typeof line === 'string' ? line : chooseText(line, visit.language)));
+  return [...types.map((type) => describeDetails(type, visit)), ...texts].map(
+    (shown) => html`<li><bdi>${shown}</bdi></li>`,
+  );
+}
+
+/** The text of a type of authorization details, or its name. */
+export function describeDetails(type: string, { language, context: { settings } }: Visit): string {
+  return describePermission(settings.oauthServerDetailsTypes, type, language);
+}
+
+function describePermission(permissions: readonly OAuthPermission[], name: string, language: string): string {
+  const { descriptions = {} } = permissions.find((permission) => permission.name === name) ?? {};
+  return chooseText(descriptions, language) || name;
+}
+
+/** The text in the language, or in English, or the first one. */
+function chooseText(texts: Readonly<Record<string, string>>, language: string): string {
+  const tags = Object.keys(texts);
+  return texts[lookupLanguage([language, 'en'], tags) ?? tags[0] ?? ''] ?? '';
+}
+
 /** The text of a scope, or its name. */
 export function describeScope(
   scope: string,
@@ -167,7 +195,5 @@ export function describeScope(
 ): string {
   if (isAdminScope(scope)) return adminScope(adminScopeName(scope));
   if (Object.hasOwn(scopes, scope)) return scopes[scope as keyof PageTexts['scopes']]; // a key of it
-  const { descriptions = {} } = settings.oauthServerScopes.find(({ name }) => name === scope) ?? {};
-  const found = lookupLanguage([language, 'en'], Object.keys(descriptions)) ?? Object.keys(descriptions)[0];
-  return (found !== undefined && descriptions[found]) || scope;
+  return describePermission(settings.oauthServerScopes, scope, language);
 }

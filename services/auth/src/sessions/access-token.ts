@@ -6,7 +6,7 @@ import { keyClaims } from '../keys/bound-tokens.ts';
 import { issuerUrl, signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
 import type { SessionsContext } from './context.ts';
-import type { Session } from './store.ts';
+import type { Session, SessionClient } from './store.ts';
 
 export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods' | 'organization' | 'client'>;
 
@@ -110,8 +110,17 @@ function accessTokenClaims(
     amr: session.methods.map(({ method, at }) => ({ method, timestamp: Math.floor(at.getTime() / 1000) })),
     session_id: session.id,
     is_anonymous: user.isAnonymous,
-    ...(session.client && { client_id: session.client.identifier, scope: session.client.scope }),
+    ...(session.client && clientClaims(session.client)),
     ...(settings.organizationsEnabled && organizationClaims(session)),
+  };
+}
+
+/** @see RFC 9068 §2.2, RFC 9396 §9.1 */
+function clientClaims({ identifier, scope, details }: SessionClient): JsonObject {
+  return {
+    client_id: identifier,
+    scope,
+    ...(details.length > 0 && { authorization_details: details }),
   };
 }
 

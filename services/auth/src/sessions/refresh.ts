@@ -18,7 +18,7 @@ import {
   makeSuccessor,
   parseCounterToken,
 } from './refresh-token.ts';
-import type { Session } from './store.ts';
+import type { Session, SessionClient } from './store.ts';
 import { checkUsable } from './usable.ts';
 
 /** A presented refresh token with its session. */
@@ -33,6 +33,8 @@ export interface RefreshRequest {
   readonly clientId?: string | undefined;
   /** Scopes of the access token, within those of the session. Default: all of them. */
   readonly scope?: string | undefined;
+  /** Authorization details of the access token, some of those of the session. Default: all. */
+  readonly details?: SessionClient['details'] | undefined;
   /** The key that the client proves to have; the access token is bound to it. */
   readonly thumbprint?: string | undefined;
 }
@@ -139,7 +141,7 @@ async function attemptRefresh(
     recordFailedSignIn(context, user, { method: 'token_refresh', reason: 'user_banned' }, metadata);
   await checkUsable(context, presented, metadata.nowMs);
   await limitRefreshes(context, { session, repeats: decision.action === 'answer' }, metadata);
-  const client = session.client && { ...session.client, scope: request.scope ?? session.client.scope };
+  const client = session.client && narrow(session.client, request);
   const { thumbprint } = request;
   const claimed = { user, session: { ...session, client }, method: 'token_refresh', thumbprint };
   const accessToken = await signAccessToken(context, claimed, metadata);
@@ -150,6 +152,10 @@ async function attemptRefresh(
   if (refresh.causes.length > 0 && !refresh.causes.includes('concurrent-refresh'))
     recordRepeatedRefresh(context, user, refresh.causes, metadata);
   return { ...accessToken, refreshToken, sessionId: session.id, user, client, refresh };
+}
+
+function narrow(client: SessionClient, { scope, details }: RefreshRequest): SessionClient {
+  return { ...client, scope: scope ?? client.scope, details: details ?? client.details };
 }
 
 /**

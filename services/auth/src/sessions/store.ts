@@ -1,3 +1,4 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import { Batch, type Queryable } from '../db/connection.ts';
 import { batchedInput, column, lockOwner, nextRefreshTokenId, noInstance } from '../db/fragments.ts';
@@ -52,6 +53,7 @@ export const sessionColumns = raw(`
       'identifier', coalesce(c.document_url, r.s ->> 'oauth_client_id'), 'tokenType', coalesce(c.metadata ->> 'access_token_typ', 'JWT'),
       'scope', coalesce(r.s ->> 'scopes', ''),
       'resource', (select resource from session_resources where session_id = s.id),
+      'details', coalesce((select details from session_authorization_details where session_id = s.id), '[]'),
       'thumbprint', (select thumbprint from session_keys where session_id = s.id))
     from (select to_jsonb(s) as s) r
       left join oauth_client_settings c on c.client_id = (r.s ->> 'oauth_client_id')::uuid
@@ -113,6 +115,7 @@ const p = {
   ...parameters(timestamptz, 'at'),
   ...parameters(text.orNull, 'hmacKey', 'resource', 'thumbprint'),
   ...parameters(text.list, 'tags'),
+  ...parameters(jsonOf<SessionClient['details']>(), 'details'),
 };
 
 /** Starts a session, with further columns. */
@@ -146,6 +149,9 @@ const startForClient = startWith(
   ), new_key as (
     insert into session_keys (session_id, thumbprint)
     select ${p.id}, ${p.thumbprint} where ${p.thumbprint}::text is not null
+  ), new_details as (
+    insert into session_authorization_details (session_id, details)
+    select ${p.id}, ${p.details} where ${p.details}::jsonb <> '[]'
   )`,
 );
 
@@ -272,6 +278,7 @@ export class SessionStore {
         scopes: client.scope,
         resource: client.resource,
         thumbprint: client.thumbprint,
+        details: client.details,
       });
   }
 
@@ -356,6 +363,8 @@ export interface SessionClient {
   readonly scope: string;
   /** The audience of its access tokens; null for that of the user. */
   readonly resource: string | null;
+  /** Authorization details. @see RFC 9396 §2 */
+  readonly details: readonly (JsonObject & { readonly type: string })[];
   /** The header `typ` of its access tokens. */
   readonly tokenType: 'at+jwt' | 'JWT';
   /** The key that its refresh tokens are bound to, by its thumbprint; null for none. */

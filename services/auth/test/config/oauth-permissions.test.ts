@@ -1,18 +1,18 @@
 // Scopes of the operator in the settings.
 import t from 'tap';
-import { parseScopes } from '../../src/config/oauth-scopes.ts';
+import { parsePermissions } from '../../src/config/oauth-permissions.ts';
 
 t.test('scopes are a list of names, or JSON with texts and clients', async (t) => {
-  t.same(parseScopes(''), []);
+  t.same(parsePermissions(''), []);
   const assigned = (name: string) => ({ name, descriptions: {}, clients: 'assigned' });
-  t.same(parseScopes('orders:read, orders:write'), [assigned('orders:read'), assigned('orders:write')]);
+  t.same(parsePermissions('orders:read, orders:write'), [assigned('orders:read'), assigned('orders:write')]);
   const texts = { en: 'Read your orders', 'pt-BR': 'Read your orders (Brazil)' };
   const members = {
     'orders:read': { description: texts, clients: 'all' },
     'orders:write': { description: 'Order in your name' },
     stock: {},
   };
-  t.same(parseScopes(JSON.stringify(members)), [
+  t.same(parsePermissions(JSON.stringify(members)), [
     { name: 'orders:read', descriptions: texts, clients: 'all' },
     { name: 'orders:write', descriptions: { en: 'Order in your name' }, clients: 'assigned' },
     assigned('stock'),
@@ -33,5 +33,5 @@ t.test('invalid scopes are rejected', async (t) => {
     `{"a":{"description":"${'x'.repeat(256)}"}}`,
     Array.from({ length: 101 }, (_, index) => `s${index}`).join(','),
   ])
-    t.equal(parseScopes(value), undefined, value.slice(0, 60));
+    t.equal(parsePermissions(value), undefined, value.slice(0, 60));
 });

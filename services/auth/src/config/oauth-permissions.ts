@@ -2,8 +2,8 @@ import { adminScopePrefix } from '@tollgate/admin-clients/admin-scopes';
 import { type Setting, text } from '@tollgate/kit/settings';
 import { canonicalTag } from '../i18n/languages.ts';
 
-/** A scope of the operator, which clients ask users for. */
-export interface OAuthScope {
+/** A scope, or a type of authorization details, of the operator, which clients ask users for. */
+export interface OAuthPermission {
   readonly name: string;
   /** Texts for users by BCP 47 tag. Empty: users see the name. */
   readonly descriptions: Readonly<Record<string, string>>;
@@ -12,12 +12,12 @@ export interface OAuthScope {
 }
 
 const form =
-  'a list of names separated by commas, or a JSON object of scopes such as {"orders:read":{"description":{"en":"Read your orders"},"clients":"all"}}; clients is all or assigned';
+  'a list of names separated by commas, or a JSON object such as {"orders:read":{"description":{"en":"Read your orders"},"clients":"all"}}; clients is all or assigned';
 
 /** @see RFC 6749 §3.3 https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
 const nameForm = /^[!#-+\--[\]-~]{1,128}$/;
 /** Every request for access compares them, and the page shows those of the request. */
-const maxScopes = 100;
+const maxNames = 100;
 const maxDescriptionChars = 255;
 /** Scopes of OpenID Connect have texts and claims of their own. */
 const reserved: readonly string[] = ['openid', 'profile', 'email', 'phone', 'address', 'offline_access'];
@@ -27,16 +27,16 @@ function isReserved(name: string): boolean {
 }
 
 /** Parses a list of names, or JSON. Undefined for an invalid value. */
-export function parseScopes(value: string): readonly OAuthScope[] | undefined {
-  const members = value.trim().startsWith('{') ? parseMembers(value) : readNames(value);
-  if (members === undefined || members.length > maxScopes) return undefined;
-  const scopes = members.flatMap(([name, scope]) => readScope(name, scope) ?? []);
-  const isValid =
-    scopes.length === members.length && new Set(members.map(([name]) => name)).size === scopes.length;
-  return isValid ? Object.freeze(scopes) : undefined;
+export function parsePermissions(value: string): readonly OAuthPermission[] | undefined {
+  const entries = value.trim().startsWith('{') ? parseMembers(value) : readNames(value);
+  if (entries === undefined || entries.length > maxNames) return undefined;
+  const permissions = entries.flatMap(([name, members]) => readPermission(name, members) ?? []);
+  const names = new Set(entries.map(([name]) => name));
+  const isValid = permissions.length === entries.length && names.size === permissions.length;
+  return isValid ? Object.freeze(permissions) : undefined;
 }
 
-type Members = readonly (readonly [name: string, scope: unknown])[];
+type Members = readonly (readonly [name: string, members: unknown])[];
 
 function readNames(value: string): Members {
   const names = value.split(',').map((name) => name.trim());
@@ -51,9 +51,9 @@ function parseMembers(value: string): Members | undefined {
   }
 }
 
-function readScope(name: string, scope: unknown): OAuthScope | undefined {
-  if (!nameForm.test(name) || isReserved(name) || !isObject(scope)) return undefined;
-  const { description = {}, clients = 'assigned', ...unknown } = scope;
+function readPermission(name: string, members: unknown): OAuthPermission | undefined {
+  if (!nameForm.test(name) || isReserved(name) || !isObject(members)) return undefined;
+  const { description = {}, clients = 'assigned', ...unknown } = members;
   if (Object.keys(unknown).length > 0 || (clients !== 'all' && clients !== 'assigned')) return undefined;
   const texts = typeof description === 'string' ? { en: description } : description;
   if (!isObject(texts)) return undefined;
@@ -71,8 +71,13 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function scopeList(
+export function permissionList(
   options: Parameters<typeof text>[0] & { readonly default: '' },
-): Setting<readonly OAuthScope[]> {
-  return Object.freeze({ ...text(options), form, parse: parseScopes, fallback: { value: [], text: '' } });
+): Setting<readonly OAuthPermission[]> {
+  return Object.freeze({
+    ...text(options),
+    form,
+    parse: parsePermissions,
+    fallback: { value: [], text: '' },
+  });
 }
