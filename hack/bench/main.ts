@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { benchAuth } from './auth.ts';
 import { benchClient } from './client/client.ts';
+import { benchConsole } from './console/console.ts';
 import { benchLimiter } from './limiter.ts';
 import { formatMachine, isBusy, watchOtherUse } from './machine.ts';
 import { benchPlatform } from './platform.ts';
@@ -16,6 +17,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<Report
   auth: benchAuth,
   platform: benchPlatform,
   policies: benchPolicies,
+  console: benchConsole,
 };
 
 const usage = `node hack/bench/main.ts [${Object.keys(benches).join('|')}]... [options]
@@ -26,6 +28,7 @@ const usage = `node hack/bench/main.ts [${Object.keys(benches).join('|')}]... [o
   auth       services/auth: sign-in, GET /user, refresh; lists of 1,000 and 1,000,000 users
   platform   ext_authz checks, and what both filters add to a request through Envoy
   policies   access policies: from an edit until it is enforced, memory of the auth server
+  console    every page of services/console with 100,000 users and 10,000 limits
 All of them without a name. Each takes two to four minutes (auth eight), and a quarter of that with --quick.
 
   --quick             a tenth of the time: for trying, not for comparing

@@ -616,7 +616,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the members of an organization */
+        /** List the members of an organization: all, or by cursor with `limit` or `cursor` */
         get: operations["adminListMembers"];
         put?: never;
         post?: never;
@@ -1570,6 +1570,22 @@ export interface components {
                 /** Format: date-time */
                 created_at: string;
             }[];
+        };
+        MemberPage: {
+            members: {
+                /** Format: uuid */
+                user_id: string;
+                role: string;
+                email: string;
+                name?: string;
+                /** Format: date-time */
+                created_at: string;
+            }[];
+            /** @description Of a list by cursor. */
+            pagination?: {
+                next_cursor?: string;
+                has_more: boolean;
+            };
         };
         OrganizationToken: {
             /** @description A JWT with `org_id`, `org_role` and `org_slug`. */
@@ -5288,7 +5304,12 @@ export interface operations {
     };
     adminListMembers: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Of the `Link` header of the previous page, or its `pagination.next_cursor`. */
+                cursor?: string;
+                /** @description Items per page with a cursor, 1 to 1000. Default 50. */
+                limit?: string;
+            };
             header?: never;
             path: {
                 organization_id: string;
@@ -5313,10 +5334,13 @@ export interface operations {
                      *           "name": "Payments",
                      *           "created_at": "2026-01-01T09:30:00.000Z"
                      *         }
-                     *       ]
+                     *       ],
+                     *       "pagination": {
+                     *         "has_more": false
+                     *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["MemberList"];
+                    "application/json": components["schemas"]["MemberPage"];
                 };
             };
             "4XX": components["responses"]["Refused"];

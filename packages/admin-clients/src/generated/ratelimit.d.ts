@@ -35,6 +35,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/counters/peek/domains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Peek into the counters of several domains. At most 100 descriptors in all */
+        post: operations["peekDomains"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/counters/reset": {
         parameters: {
             query?: never;
@@ -209,6 +226,9 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        PeekListRequest: {
+            requests: components["schemas"]["RateLimitRequest"][];
+        };
         OverrideRequest: {
             domain: string;
             descriptors: components["schemas"]["Descriptor"][];
@@ -252,6 +272,8 @@ export interface components {
         };
         OverrideList: {
             overrides: components["schemas"]["Override"][];
+            /** @description `after` of the next page. Absent on the last one. */
+            next?: string;
         };
         /** @description The entries of the counter. */
         Counted: {
@@ -287,6 +309,10 @@ export interface components {
                 counter?: components["schemas"]["Counter"];
             }[];
             wouldBeRefused: boolean;
+        };
+        /** @description One for each request, in the same order. */
+        PeekList: {
+            peeks: components["schemas"]["Peek"][];
         };
         Reset: {
             domain: string;
@@ -482,6 +508,10 @@ export interface operations {
                 domain?: string;
                 /** @description Most items. */
                 limit?: number;
+                /** @description Items whose path has this text. */
+                search?: string;
+                /** @description `next` of the page before. */
+                after?: string;
             };
             header?: never;
             path?: never;
@@ -713,6 +743,99 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Peek"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    peekDomains: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "requests": [
+                 *         {
+                 *           "domain": "shop",
+                 *           "descriptors": [
+                 *             {
+                 *               "entries": [
+                 *                 {
+                 *                   "key": "user",
+                 *                   "value": "ann"
+                 *                 }
+                 *               ]
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["PeekListRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "peeks": [
+                     *         {
+                     *           "domain": "shop",
+                     *           "descriptors": [
+                     *             {
+                     *               "entries": [
+                     *                 {
+                     *                   "key": "user",
+                     *                   "value": "ann"
+                     *                 }
+                     *               ],
+                     *               "outcome": "limited",
+                     *               "counter": {
+                     *                 "rule": "user",
+                     *                 "algorithm": "fixed_window",
+                     *                 "requestsPerUnit": 100,
+                     *                 "unit": "hour",
+                     *                 "burst": 0,
+                     *                 "shadowMode": true,
+                     *                 "key": "user",
+                     *                 "count": 1,
+                     *                 "remaining": 0,
+                     *                 "over": true,
+                     *                 "resetSeconds": 0,
+                     *                 "override": {
+                     *                   "domain": "shop",
+                     *                   "entries": [
+                     *                     {
+                     *                       "key": "user",
+                     *                       "value": "ann"
+                     *                     }
+                     *                   ],
+                     *                   "requestsPerUnit": 100,
+                     *                   "burst": 0,
+                     *                   "until": "2026-01-01T09:30:00.000Z",
+                     *                   "reason": "sale",
+                     *                   "setBy": "support"
+                     *                 }
+                     *               }
+                     *             }
+                     *           ],
+                     *           "wouldBeRefused": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PeekList"];
                 };
             };
             "4XX": components["responses"]["Refused"];

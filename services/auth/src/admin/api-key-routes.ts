@@ -18,13 +18,12 @@ import {
   body,
   bodyLimits,
   optionalText,
-  setNextLink,
   uuidParameter,
 } from '../http/api.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import { changeKeyBody, createKeyBody, readOwner, requireUuids, toKeyInput } from './api-key-body.ts';
-import { cursorQuery, encodeCursor, parameter, parseCursor } from './list-pages.ts';
+import { cursorQuery, parameter, parseCursor, setPagination } from './list-pages.ts';
 
 const verifyBody = body({ key: Type.String(), address: optionalText });
 const params = Type.Object({ key_id: Type.String() });
@@ -51,9 +50,7 @@ export const addAdminApiKeyRoutes: AddRoutes<ApiKeysContext & VerifyContext> = (
       limit,
       after,
     });
-    const cursor = next && encodeCursor(next);
-    if (cursor !== undefined) setNextLink(request, reply, { cursor, limit: String(limit) });
-    const pagination = { ...(cursor !== undefined && { next_cursor: cursor }), has_more: next !== undefined };
+    const pagination = setPagination(request, reply, { limit, next });
     return reply.send({ api_keys: items.map(toKeyJson), pagination });
   });
 

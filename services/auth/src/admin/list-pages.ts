@@ -1,7 +1,9 @@
 import { parseInstant } from '@tollgate/kit/time';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Position } from '../db/paging.ts';
 import { errors } from '../errors.ts';
+import { setNextLink } from '../http/api.ts';
 
 /** A query parameter. */
 export function parameter(description: string) {
@@ -69,6 +71,18 @@ export function parseCursor({ cursor = '', limit = '' }: CursorQuery): {
 
 export function encodeCursor({ createdAt, id }: Position): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url');
+}
+
+/** Sets the header `Link` to the next page. Returns `pagination` of the body. */
+export function setPagination(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { limit, next }: { readonly limit: number; readonly next: Position | undefined },
+): { readonly next_cursor?: string; readonly has_more: boolean } {
+  if (next === undefined) return { has_more: false };
+  const cursor = encodeCursor(next);
+  setNextLink(request, reply, { cursor, limit: String(limit) });
+  return { next_cursor: cursor, has_more: true };
 }
 
 /** A time as PostgreSQL prints it in UTC, and a UUID. */

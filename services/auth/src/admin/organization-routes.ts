@@ -6,7 +6,6 @@ import {
   bodyLimits,
   optionalObject,
   optionalText,
-  setNextLink,
   uuidParameter,
 } from '../http/api.ts';
 import {
@@ -32,7 +31,7 @@ import { readDomainRole } from '../organizations/roles.ts';
 import type { OrganizationFilter } from '../organizations/store.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
-import { cursorQuery, encodeCursor, parameter, parseCursor, readFlag } from './list-pages.ts';
+import { cursorQuery, parameter, parseCursor, readFlag, setPagination, wantsCursor } from './list-pages.ts';
 
 const members = {
   name: optionalText,
@@ -87,9 +86,7 @@ export const addAdminOrganizationRoutes: AddRoutes<OrganizationsContext> = (api,
       limit,
       after,
     });
-    const cursor = next && encodeCursor(next);
-    if (cursor !== undefined) setNextLink(request, reply, { cursor, limit: String(limit) });
-    const pagination = { ...(cursor !== undefined && { next_cursor: cursor }), has_more: next !== undefined };
+    const pagination = setPagination(request, reply, { limit, next });
     return reply.send({ organizations: items.map(toOrganizationJson), pagination });
   });
 
@@ -181,10 +178,16 @@ export const addAdminMemberRoutes: AddRoutes<OrganizationsContext> = (api, conte
   const onRequest = requireOrganizations(context);
   const path = '/admin/organizations/:organization_id/members';
 
-  api.get(path, { schema: { params }, onRequest }, async (request, reply) => {
+  const querystring = Type.Object(cursorQuery);
+  api.get(path, { schema: { params, querystring }, onRequest }, async (request, reply) => {
     await authenticateAdmin(request, context);
     const { id } = await getOrganization(context, uuidParameter(request.params, 'organization_id'));
-    return reply.send({ members: (await store.organizations.listMembers(id)).map(toMemberJson) });
+    if (!wantsCursor(request.query, false))
+      return reply.send({ members: (await store.organizations.listMembers(id)).map(toMemberJson) });
+    const { limit, after } = parseCursor(request.query);
+    const { items, next } = await store.organizations.listMembersAfter(id, { limit, after });
+    const pagination = setPagination(request, reply, { limit, next });
+    return reply.send({ members: items.map(toMemberJson), pagination });
   });
 
   const one = `${path}/:user_id`;

@@ -22,7 +22,14 @@ import { authenticateAdmin } from '../sessions/authenticate.ts';
 import { getUser } from '../users/save-user.ts';
 import { toUserJson } from '../users/user.ts';
 import type { AdminUserInput } from './input.ts';
-import { cursorQuery, encodeCursor, parseCursor, totalQuery, wantsCursor, wantsTotal } from './list-pages.ts';
+import {
+  cursorQuery,
+  parseCursor,
+  setPagination,
+  totalQuery,
+  wantsCursor,
+  wantsTotal,
+} from './list-pages.ts';
 import { filterQuery, readFilter, readOrder } from './user-list.ts';
 import { type AdminContext, createUser, deleteUser, updateUser } from './users.ts';
 
@@ -58,12 +65,7 @@ export const addAdminUserRoutes: AddRoutes<AdminContext> = (api, context) => {
     if (wantsCursor(request.query, settings.cursorPaginationEnabled)) {
       const { limit, after } = parseCursor(request.query);
       const { items, next } = await store.users.listAfter(filter, { order, limit, after });
-      const cursor = next && encodeCursor(next);
-      if (cursor !== undefined) setNextLink(request, reply, { cursor, limit: String(limit) });
-      const pagination = {
-        ...(cursor !== undefined && { next_cursor: cursor }),
-        has_more: next !== undefined,
-      };
+      const pagination = setPagination(request, reply, { limit, next });
       return reply.send({ users: items.map(toUserJson), aud, pagination });
     }
     const page = parsePage(request.query);

@@ -403,6 +403,12 @@ export const responses = {
   Invitation: invitation,
   InvitationList: Type.Object({ invitations: Type.Array(invitation) }),
   MemberList: Type.Object({ members: Type.Array(member) }),
+  MemberPage: Type.Object({
+    members: Type.Array(member),
+    pagination: maybe(
+      Type.Object({ next_cursor: maybe(text), has_more: flag }, { description: 'Of a list by cursor.' }),
+    ),
+  }),
   OrganizationToken: Type.Object({
     access_token: Type.String({ description: 'A JWT with `org_id`, `org_role` and `org_slug`.' }),
     token_type: Type.Literal('bearer'),

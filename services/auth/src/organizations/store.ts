@@ -107,6 +107,17 @@ const listMembers = statement(memberRow)`
   select ${memberColumns} from organization_members m join users u on u.id = m.user_id
   where m.organization_id = ${p.id} order by m.created_at, m.user_id`;
 
+/** A page, sorted in memory: an organization has few members beside all users. */
+function nextMembers({ limit, after }: Omit<CursorPage, 'order'>) {
+  const isAfter = after
+    ? fragment` and (m.created_at, m.user_id) > (${bind(text, after.createdAt)}::text::timestamptz, ${bind(uuid, after.id)}::uuid)`
+    : raw('');
+  return statement({ ...memberRow, position: text })`
+    select ${memberColumns}, m.created_at::text as position
+    from organization_members m join users u on u.id = m.user_id
+    where m.organization_id = ${p.id}${isAfter} order by m.created_at, m.user_id limit ${bind(integer, limit)}`;
+}
+
 const findMember = statement(memberRow)`
   select ${memberColumns} from organization_members m join users u on u.id = m.user_id
   where m.organization_id = ${p.id} and m.user_id = ${p.userId}`;
@@ -269,6 +280,17 @@ export class OrganizationStore {
   /** Oldest first. */
   async listMembers(id: string): Promise<readonly Member[]> {
     return (await listMembers.run(this.#sql, { id })).map(toMember);
+  }
+
+  /** A page of them. `next` is undefined for the last page. */
+  async listMembersAfter(
+    id: string,
+    { limit, after }: Omit<CursorPage, 'order'>,
+  ): Promise<{ readonly items: readonly Member[]; readonly next: Position | undefined }> {
+    const rows = await nextMembers({ limit: limit + 1, after }).run(this.#sql, { id });
+    const page = rows.slice(0, limit);
+    const last = rows.length > limit ? page.at(-1) : undefined;
+    return { items: page.map(toMember), next: last && { createdAt: last.position, id: last.user_id } };
   }
 
   async findMember(id: string, userId: string): Promise<Member | undefined> {

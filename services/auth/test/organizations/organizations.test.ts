@@ -152,6 +152,43 @@ t.test('the last owner cannot leave, also when two leave at the same time', asyn
   }
 });
 
+t.test('administrators list members page by page', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const [ada, bob, eve] = [
+    await signUpAs(server, 'ada'),
+    await signUpAs(server, 'bob'),
+    await signUpAs(server, 'eve'),
+  ];
+  const id = await createOrganization(server, ada, { name: 'Acme' });
+  // Their time is the same: the id decides.
+  for (const user of [bob, eve]) await putMember(server, id, { user, role: 'member' });
+  const list = async (query: string) => {
+    const path = `/admin/organizations/${id}/members${query}`;
+    return (await server.call('GET', path, { token: adminToken() })).body as {
+      readonly members: readonly { readonly user_id: string }[];
+      readonly pagination?: { readonly next_cursor?: string; readonly has_more: boolean };
+    };
+  };
+  const all = await list('');
+  t.equal(all.members.length, 3);
+  t.notOk(all.pagination, 'the whole list');
+  const found: string[] = [];
+  let cursor = '';
+  do {
+    const { members, pagination } = await list(`?limit=1&cursor=${cursor}`);
+    t.equal(pagination?.has_more, found.length < 2);
+    found.push(...members.map(({ user_id }) => user_id));
+    cursor = pagination?.next_cursor ?? '';
+  } while (cursor !== '' && found.length < 9);
+  t.strictSame(
+    found,
+    all.members.map(({ user_id }) => user_id),
+  );
+  t.match(await server.call('GET', `/admin/organizations/${id}/members?cursor=x`, { token: adminToken() }), {
+    status: 400,
+  });
+});
+
 t.test('administrators list organizations page by page', async (t) => {
   const server = await startAuthServer(t, withOrganizations);
   const [ada, bob] = [await signUpAs(server, 'ada'), await signUpAs(server, 'bob')];

@@ -104,6 +104,7 @@ async function show(
 async function sendView(visit: Visit, page: PageRoute, reply: FastifyReply): Promise<FastifyReply> {
   const { context, session, url } = visit;
   const view = await page.view(visit);
+  reply.header('server-timing', visit.services.timer.header());
   if (visit.region === undefined) return sendPage(context, reply, { status: 200, ...view, session, url });
   const region = visit.findRegion(visit.region);
   if (region === undefined) throw errors.page_not_found();

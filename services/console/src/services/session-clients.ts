@@ -10,6 +10,7 @@ import {
 import type { Settings } from '../config/settings.ts';
 import type { Outage, Outages } from './outages.ts';
 import { type Addresses, resolveReplicas } from './replicas.ts';
+import { RequestTimer } from './request-timer.ts';
 
 /** A service did not answer, or refused a request. */
 export class ServiceError extends Error {
@@ -55,6 +56,7 @@ interface SessionClientsOptions {
 
 /** The admin APIs of the services, with the access token of one person. */
 export class SessionClients {
+  readonly timer = new RequestTimer();
   readonly #options: SessionClientsOptions;
 
   constructor(options: SessionClientsOptions) {
@@ -107,7 +109,7 @@ export class SessionClients {
   ): Promise<T> {
     const { outages } = this.#options;
     try {
-      const value = await unwrap(send());
+      const value = await this.timer.measure(unwrap(send()));
       outages.recordResponse(url);
       return value;
     } catch (error) {

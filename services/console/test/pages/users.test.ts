@@ -40,6 +40,14 @@ t.test('users in the console', { skip }, async (t) => {
     await submit(page, '/users', { q: 'bob@' });
     t.equal(await page.evaluate('new URLSearchParams(location.search).get("q")'), 'bob@');
     t.notMatch(await readText(page), 'ada@example.com');
+    for (const search of ['ob@exam', 'BOB@example.com', bob]) {
+      await page.open(`${suite.url}/users?q=${search}`);
+      t.match(await readText(page), 'bob@example.com', search);
+      t.notMatch(await readText(page), 'ada@example.com', search);
+    }
+    await page.open(`${suite.url}/users?q=${crypto.randomUUID()}`);
+    t.match(await readText(page), 'No user matches');
+    await page.open(`${suite.url}/users?q=bob`);
     await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
     t.equal(await page.evaluate('location.pathname'), `/users/${bob}`);
     t.match(await readText(page), /bob@example\.com.*gold.*<img src=x onerror=alert\(1\)>/s);

@@ -14,6 +14,7 @@ import {
   parseObject,
   parsePrefix,
   parseRequest,
+  parseRequests,
   readNumber,
   readText,
   splitBody,
@@ -44,6 +45,13 @@ export function counterHandlers(context: HandlersContext): Handlers {
     async peekCounters({ body }) {
       const request = parseRequest(body);
       return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });
+    },
+    async peekDomains({ body }) {
+      const peeks = parseRequests(body).map(async (request) => ({
+        domain: request.domain,
+        ...(await peekCounters(context, request)),
+      }));
+      return jsonReply({ peeks: await Promise.all(peeks) });
     },
     async resetCounters({ body }, caller) {
       const fields = parseObject(body);
@@ -128,10 +136,8 @@ function ruleHandlers({
       return jsonReply({ domains, ...next });
     },
     async listLimits({ url }) {
-      const { domain, ...query } = parseListQuery(url, operations.listLimits.list);
-      const all = listLimits(decisions.rules(), stats, domain);
-      const { page: limits, ...next } = selectPage(all, ({ path }) => path, query);
-      return jsonReply({ limits, ...next });
+      const query = parseListQuery(url, operations.listLimits.list);
+      return jsonReply(listLimits(decisions.rules(), stats, query));
     },
     async getTrial({ url }) {
       const { domain, limit } = parseListQuery(url, operations.getTrial.list);

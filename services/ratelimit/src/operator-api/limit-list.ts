@@ -20,29 +20,37 @@ type ListedLimit = ReturnType<typeof describeLimit> & {
   readonly counts?: HitCounts;
 };
 
-/** Limits of the rules in force, sorted by path. Rules without a limit are left out. */
+/**
+ * A page of the limits of the rules in force, sorted by path. Rules without a limit are left out.
+ * Only those of the page are described: decisions wait meanwhile.
+ */
 export function listLimits(
   rules: RuleSet | undefined,
   stats: StatsRegistry,
-  domain: string | undefined,
-): readonly ListedLimit[] {
+  { domain, ...query }: PageQuery & { readonly domain: string | undefined },
+): { readonly limits: readonly ListedLimit[]; readonly next?: string } {
   const roots = [...(rules?.domains.values() ?? [])];
   const selected = roots.filter(({ composite }) => domain === undefined || composite === domain);
-  const series = new Map([...stats.rules()].map((one) => [toKey(one.domain, one.levels), one]));
-  return selected
-    .flatMap((root) => [...limitedRules(root)])
-    .map((rule) => {
-      const { path, metricPath, quotaMode } = rule;
-      const counts = series.get(toKey(rule.domain, metricPath));
-      return {
-        domain: rule.domain,
-        path,
-        ...describeLimit({ rule, metricPath }),
-        quotaMode,
-        ...(counts && { counts: toCounts(counts) }),
-      };
-    })
-    .sort((a, b) => compareText(a.path, b.path));
+  const all = selected.flatMap((root) => [...limitedRules(root)]);
+  const { page, ...next } = selectPage(all, ({ path }) => path, query);
+  const keys = new Set(page.map((rule) => toKey(rule.domain, rule.metricPath)));
+  const series = new Map<string, RuleStats>();
+  for (const one of stats.rules()) {
+    const key = toKey(one.domain, one.levels);
+    if (keys.has(key)) series.set(key, one);
+  }
+  const limits = page.map((rule) => {
+    const { path, metricPath, quotaMode } = rule;
+    const counts = series.get(toKey(rule.domain, metricPath));
+    return {
+      domain: rule.domain,
+      path,
+      ...describeLimit({ rule, metricPath }),
+      quotaMode,
+      ...(counts && { counts: toCounts(counts) }),
+    };
+  });
+  return { limits, ...next };
 }
 
 /** A domain of the rules in force, with the sums of its limits. */
@@ -60,13 +68,11 @@ export function listDomains(rules: RuleSet | undefined, stats: StatsRegistry): r
     sum.overLimit += one.overLimit;
     sums.set(one.domain, sum);
   }
-  return [...(rules?.domains.values() ?? [])]
-    .map((root) => ({
-      domain: root.composite,
-      limits: [...limitedRules(root)].length,
-      ...(sums.get(root.composite) ?? { hits: 0, nearLimit: 0, overLimit: 0 }),
-    }))
-    .sort((a, b) => compareText(a.domain, b.domain));
+  return [...(rules?.domains.values() ?? [])].map((root) => ({
+    domain: root.composite,
+    limits: [...limitedRules(root)].length,
+    ...(sums.get(root.composite) ?? { hits: 0, nearLimit: 0, overLimit: 0 }),
+  }));
 }
 
 function* limitedRules(node: RuleNode): Generator<Rule> {
@@ -90,16 +96,18 @@ interface PageQuery {
   readonly after: string | undefined;
 }
 
-/** A page of a sorted list, and the `after` of the next one. */
+/** A page of items in the order of their names, and the `after` of the next one. */
 export function selectPage<T>(
   items: readonly T[],
   nameOf: (item: T) => string,
   { limit, search = '', after }: PageQuery,
 ): { readonly page: readonly T[]; readonly next?: string } {
-  const found = items.filter((item) => {
-    const name = nameOf(item);
-    return name.includes(search) && (after === undefined || compareText(name, after) > 0);
-  });
+  const found = items
+    .filter((item) => {
+      const name = nameOf(item);
+      return name.includes(search) && (after === undefined || compareText(name, after) > 0);
+    })
+    .sort((a, b) => compareText(nameOf(a), nameOf(b)));
   const page = found.slice(0, limit);
   const last = page.at(-1);
   return { page, ...(found.length > limit && last !== undefined && { next: nameOf(last) }) };

@@ -41,7 +41,7 @@ export const operations = {
     path: '/v1/overrides',
     right: 'read',
     summary: 'List the overrides in force',
-    list: { byDefault: 1_000, max: maxOverrides },
+    list: { byDefault: 1_000, max: maxOverrides, hasPages: true },
     response: 'OverrideList',
   },
   setOverride: {
@@ -67,6 +67,14 @@ export const operations = {
     summary: 'Get the limits of descriptors and the state of their counters. Counts nothing',
     request: 'RateLimitRequest',
     response: 'Peek',
+  },
+  peekDomains: {
+    method: 'POST',
+    path: '/v1/counters/peek/domains',
+    right: 'read',
+    summary: 'Peek into the counters of several domains. At most 100 descriptors in all',
+    request: 'PeekListRequest',
+    response: 'PeekList',
   },
   resetCounters: {
     method: 'POST',

@@ -1,3 +1,4 @@
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import { getAlgorithm } from '../algorithms/registry.ts';
 import { windowKeyPrefix } from '../decision/counter-key.ts';
 import { type Limit, withRequests } from '../decision/find-limit.ts';
@@ -8,6 +9,7 @@ import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import { makeChange } from './audit.ts';
 import type { CounterContext } from './counters.ts';
+import { selectPage } from './limit-list.ts';
 import { type Caller, type Handlers, operations } from './operations.ts';
 import {
   type Fields,
@@ -35,9 +37,11 @@ export function overrideHandlers(
   const { overrides } = context;
   return {
     async listOverrides({ url }) {
-      const { domain, limit } = parseListQuery(url, operations.listOverrides.list);
+      const { domain, ...query } = parseListQuery(url, operations.listOverrides.list);
       const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
-      return jsonReply({ overrides: all.slice(0, limit).map(toPublic) });
+      const named = all.map((override) => ({ override, name: toListName(override) }));
+      const { page, ...next } = selectPage(named, ({ name }) => name, query);
+      return jsonReply({ overrides: page.map(({ override }) => toPublic(override)), ...next });
     },
     async setOverride({ body }, caller) {
       const override = parseOverride(context, body, caller.caller);
@@ -61,6 +65,11 @@ export function overrideHandlers(
       return jsonReply(target);
     },
   };
+}
+
+/** Lists are in its order, and are searched in it. */
+function toListName({ domain, entries }: Override): string {
+  return `${domain} ${formatDescriptor(entries)}`;
 }
 
 /** @throws AppError with the reason. */

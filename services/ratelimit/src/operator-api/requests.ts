@@ -22,12 +22,27 @@ export function parseRequest(body: Buffer): RateLimitRequest {
   const request = parseJsonRequest(body);
   const problem = validateRequest(request);
   if (problem !== undefined) throw invalidRequest(problem);
-  if (request.descriptors.length > maxDescriptors) {
+  checkDescriptors(request.descriptors.length);
+  return request;
+}
+
+function checkDescriptors(count: number): void {
+  if (count > maxDescriptors)
     throw errors.too_many_descriptors({
       message: `at most ${maxDescriptors} descriptors are possible at once`,
     });
-  }
-  return request;
+}
+
+/** Parses several requests, which have the bound of one. @throws AppError with the reason. */
+export function parseRequests(body: Buffer): readonly RateLimitRequest[] {
+  const { requests, ...others } = parseObject(body);
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw malformed(`unknown field '${unknown}' beside requests`);
+  if (!Array.isArray(requests)) throw malformed('requests is a list of objects with domain and descriptors');
+  checkDescriptors(requests.length);
+  const parsed = requests.map((request) => parseRequest(Buffer.from(JSON.stringify(request))));
+  checkDescriptors(parsed.reduce((sum, { descriptors }) => sum + descriptors.length, 0));
+  return parsed;
 }
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -39,6 +39,7 @@ export const schemas = {
       'A RateLimitRequest of Envoy in proto3 JSON, with at most 100 descriptors; `hitsAddend` is possible, too.',
     additionalProperties: true,
   },
+  PeekListRequest: object({ requests: list(ref('RateLimitRequest')) }),
   OverrideRequest: object(
     {
       ...described,
@@ -79,7 +80,7 @@ export const schemas = {
     },
     { optional: ['burst'] },
   ),
-  OverrideList: object({ overrides: list(ref('Override')) }),
+  OverrideList: object({ overrides: list(ref('Override')), next }, { optional: ['next'] }),
   Counted: { ...object({ domain: text, entries }), description: 'The entries of the counter.' },
   Counter: object(
     {
@@ -104,6 +105,10 @@ export const schemas = {
     ),
     wouldBeRefused: flag,
   }),
+  PeekList: {
+    ...object({ peeks: list(ref('Peek')) }),
+    description: 'One for each request, in the same order.',
+  },
   Reset: {
     oneOf: [
       object({ domain: text, counters: list(object({ key: text, count: { type: 'integer' } })) }),

@@ -74,6 +74,13 @@ for (const [store, env] of Object.entries({ memory: cached, redis: overRedis }))
     const list = await app.call('/v1/overrides');
     t.match(list.json.overrides, [{ burst: 4 }, {}, {}, { entries: [{ key: 'user', value: 'ann' }] }]);
     t.strictSame((await app.call('/v1/overrides?domain=bank')).json.overrides, []);
+    t.match((await app.call('/v1/overrides?limit=1')).json, {
+      overrides: [{ burst: 4 }],
+      next: 'shop bucket=ann',
+    });
+    const last = await app.call('/v1/overrides?search=ann&after=shop+path=/files/a');
+    t.strictSame((last.json.overrides as unknown[]).length, 1);
+    t.match(last.json, { overrides: [{ entries: [{ value: 'ann' }] }], next: undefined });
     for (const entry of ['user=ann', 'bucket=ann', 'leased=ann', 'path=/files/c']) {
       t.equal((await send(app, 'DELETE', entry)).status, 200);
     }

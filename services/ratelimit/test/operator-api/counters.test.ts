@@ -106,6 +106,13 @@ t.test('requests without the token, or that are invalid, are refused', async (t)
     t.equal(response.headers.get('www-authenticate'), 'Bearer');
     t.match(await response.json(), { code: 'caller_not_authenticated' });
   }
+  const peeked = await call('/v1/counters/peek/domains', {
+    requests: ['shop', 'other'].map((domain) => ({ domain, descriptors: descriptors('user=ann') })),
+  });
+  t.match(peeked.json.peeks, [
+    { domain: 'shop', descriptors: [{ outcome: 'limited', counter: { count: 0 } }] },
+    { domain: 'other', descriptors: [{ outcome: 'none' }] },
+  ]);
   const refused = async (path: string, body: unknown, expected: unknown) =>
     t.match(await call(path, body), expected);
   await refused('/v1/other', {}, { status: 404, json: { code: 'path_not_found' } });
@@ -117,6 +124,13 @@ t.test('requests without the token, or that are invalid, are refused', async (t)
     { domain: 'shop', descriptors: Array(101).fill({}) },
     { status: 400, json: { code: 'too_many_descriptors' } },
   );
+  await refused(
+    '/v1/counters/peek/domains',
+    { requests: [51, 50].map((count) => ({ domain: 'shop', descriptors: Array(count).fill({}) })) },
+    { status: 400, json: { code: 'too_many_descriptors' } },
+  );
+  for (const body of [{}, { requests: [{}] }, { requests: [], domain: 'shop' }, { requests: [null] }])
+    await refused('/v1/counters/peek/domains', body, { status: 400 });
   await refused(
     '/v1/counters/reset',
     { domain: 'shop', descriptors: descriptors('other=1') },

@@ -70,8 +70,8 @@ export const adminOrganizationsOperations: Operations = {
   'GET /admin/organizations/{organization_id}/members': {
     id: 'adminListMembers',
     ...forAdmin('organizations:write'),
-    summary: 'List the members of an organization',
-    response: 'MemberList',
+    summary: 'List the members of an organization: all, or by cursor with `limit` or `cursor`',
+    response: 'MemberPage',
   },
   'PUT /admin/organizations/{organization_id}/members/{user_id}': {
     id: 'adminSetMember',

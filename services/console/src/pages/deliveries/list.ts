@@ -1,24 +1,29 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
+import { nextCursor } from '../../services/next-cursor.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';
 
-/** Failed events that a page shows. */
-const maxFailed = 100;
+const pageSize = '50';
 
 /** Endpoints of events, and the events that none of their attempts delivered. */
 export async function viewDeliveries(visit: Visit): Promise<View> {
-  const query = { per_page: String(maxFailed) };
+  const query = { page: visit.query('cursor') ?? '1', per_page: pageSize };
+  let next: string | undefined;
   const [{ webhooks }, { events }] = await Promise.all([
     visit.services.auth((client) => client.GET('/admin/webhooks')),
-    visit.services.auth((client) => client.GET('/admin/events/failed', { params: { query } })),
+    visit.services.auth(async (client) => {
+      const result = await client.GET('/admin/events/failed', { params: { query } });
+      next = nextCursor(result.response, 'page');
+      return result;
+    }),
   ]);
   const names = new Map(webhooks.map(({ id, name }) => [id, name]));
   return {
     title: 'Deliveries',
-    content: html`${failedTable(events, names, visit)}${webhookTable(webhooks, visit)}`,
+    content: html`${failedTable({ events, next, names }, visit)}${webhookTable(webhooks, visit)}`,
   };
 }
 
@@ -32,11 +37,19 @@ interface FailedEvent {
   readonly last_error: string;
 }
 
-function failedTable(events: readonly FailedEvent[], names: ReadonlyMap<string, string>, visit: Visit): Html {
+interface FailedPage {
+  readonly events: readonly FailedEvent[];
+  readonly next: string | undefined;
+  /** Names of endpoints, by id. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+function failedTable({ events, next, names }: FailedPage, visit: Visit): Html {
   return table({
     caption: 'Failed deliveries',
     rows: events,
     url: visit.url,
+    nextCursor: next,
     rowId: ({ id }) => `event-${id}`,
     empty: emptyState('Every event has been delivered, or is still being tried.'),
     columns: [

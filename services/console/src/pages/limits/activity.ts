@@ -33,8 +33,12 @@ export interface KeyRow extends DomainDescriptor {
 }
 
 /** The refusals of all replicas, newest first. */
-export async function readRefusals(visit: Visit, domain: string | undefined): Promise<Answers<Refusal>> {
-  const query = { limit: maxRefusals, ...(domain !== undefined && { domain }) };
+export async function readRefusals(
+  visit: Visit,
+  domain: string | undefined,
+  limit = maxRefusals,
+): Promise<Answers<Refusal>> {
+  const query = { limit, ...(domain !== undefined && { domain }) };
   const { values, problems } = await askLimiters(visit, (client) =>
     client.GET('/v1/refusals', { params: { query } }),
   );
@@ -107,7 +111,7 @@ export function capacityOf({ burst, requestsPerUnit }: Schemas['Counter']): numb
   return burst ?? requestsPerUnit;
 }
 
-/** The counters of keys by their name: one request for each domain. */
+/** The counters of keys by their name, in one request to each replica. */
 async function readCounters(
   visit: Visit,
   keys: readonly DomainDescriptor[],
@@ -117,18 +121,21 @@ async function readCounters(
     ({ domain }) => domain,
   );
   const found = new Map<string, Schemas['Counter']>();
-  await Promise.all(
-    [...byDomain].map(async ([domain, ofDomain]) => {
-      const descriptors = ofDomain.map(({ entries }) => ({ entries: [...entries] }));
-      const { values } = await askLimiters(visit, (client) =>
-        client.POST('/v1/counters/peek', { body: { domain, descriptors } }),
-      );
-      for (const [index, key] of ofDomain.entries()) {
-        const counter = fullest(values.flatMap((peek) => peek.descriptors[index]?.counter ?? []));
-        if (counter !== undefined) found.set(toName(key), counter);
-      }
-    }),
+  if (byDomain.size === 0) return found;
+  const requests = [...byDomain].map(([domain, ofDomain]) => ({
+    domain,
+    descriptors: ofDomain.map(({ entries }) => ({ entries: [...entries] })),
+  }));
+  const { values } = await askLimiters(visit, (client) =>
+    client.POST('/v1/counters/peek/domains', { body: { requests } }),
   );
+  for (const [position, ofDomain] of [...byDomain.values()].entries()) {
+    const peeks = values.flatMap((list) => list.peeks[position] ?? []);
+    for (const [index, key] of ofDomain.entries()) {
+      const counter = fullest(peeks.flatMap((peek) => peek.descriptors[index]?.counter ?? []));
+      if (counter !== undefined) found.set(toName(key), counter);
+    }
+  }
   return found;
 }
 

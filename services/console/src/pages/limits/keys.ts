@@ -87,8 +87,9 @@ const maxShown = 200;
 
 /** Refusals as they happen, with the reason. */
 export async function viewRefusals(visit: Visit): Promise<View> {
-  const { values, problems } = await readRefusals(visit, visit.query('domain'));
   const search = visit.query('q')?.trim() ?? '';
+  const limit = search === '' ? maxShown : undefined;
+  const { values, problems } = await readRefusals(visit, visit.query('domain'), limit);
   const rows = values
     .filter(({ entries, rule }) => `${formatDescriptor(entries)} ${rule}`.includes(search))
     .slice(0, maxShown);

@@ -18,6 +18,16 @@ export function limitsPage({ url }: Visit, title: string, content: Html): View {
   return { title, content: html`${tabs('Limits', pages, url.pathname)}${content}` };
 }
 
+/** The parameters of a page of a list of the counter API. */
+export function listQuery(visit: Visit) {
+  const [search, after, domain] = [visit.query('q')?.trim(), visit.query('cursor'), visit.query('domain')];
+  return {
+    ...(search !== undefined && { search }),
+    ...(after !== undefined && { after }),
+    ...(domain !== undefined && { domain }),
+  };
+}
+
 /** `10 per minute`, or `5 at once`. */
 export function limitText({
   requestsPerUnit,

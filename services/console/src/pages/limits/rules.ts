@@ -5,7 +5,7 @@ import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, quantity } from '../../ui/text.ts';
-import { limitsPage, limitText } from './page.ts';
+import { limitsPage, limitText, listQuery } from './page.ts';
 import { askLimiters, mergePages, type Schemas } from './replicas.ts';
 
 const pageSize = 100;
@@ -24,20 +24,9 @@ function addCounts(a: Counts, b: Counts): Counts {
   };
 }
 
-/** The parameters of a page of a list. */
-function toQuery(visit: Visit) {
-  const [search, after, domain] = [visit.query('q')?.trim(), visit.query('cursor'), visit.query('domain')];
-  return {
-    limit: pageSize,
-    ...(search !== undefined && { search }),
-    ...(after !== undefined && { after }),
-    ...(domain !== undefined && { domain }),
-  };
-}
-
 /** Domains of the rules in force; each access policy has one. */
 export async function viewDomains(visit: Visit): Promise<View> {
-  const { domain: _domain, ...query } = toQuery(visit);
+  const { domain: _domain, ...query } = { ...listQuery(visit), limit: pageSize };
   const { values, problems } = await askLimiters(visit, (client) =>
     client.GET('/v1/domains', { params: { query } }),
   );
@@ -90,7 +79,7 @@ type ListedLimit = Schemas['ListedLimit'];
 
 /** The limits of a domain, or those of all. */
 export async function viewRules(visit: Visit): Promise<View> {
-  const query = toQuery(visit);
+  const query = { ...listQuery(visit), limit: pageSize };
   const { values, problems } = await askLimiters(visit, (client) =>
     client.GET('/v1/limits', { params: { query } }),
   );

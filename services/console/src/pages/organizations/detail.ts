@@ -10,6 +10,8 @@ import { badge, copyable, details, time } from '../../ui/text.ts';
 import { organizationSet } from './actions.ts';
 import { type Organization, organizationPath, readOrganization } from './organization.ts';
 
+const pageSize = '50';
+
 /** One organization. */
 export async function viewOrganization(visit: Visit): Promise<View> {
   const id = visit.param('id');
@@ -40,16 +42,19 @@ function profile(organization: Organization, visit: Visit): Html {
 }
 
 async function membersOf(visit: Visit, id: string): Promise<Html> {
-  const { members } = await visit.services.auth((client) =>
+  const cursor = visit.query('cursor');
+  const query = { limit: pageSize, ...(cursor !== undefined && { cursor }) };
+  const { members, pagination } = await visit.services.auth((client) =>
     client.GET('/admin/organizations/{organization_id}/members', {
-      params: { path: { organization_id: id } },
+      params: { path: { organization_id: id }, query },
     }),
   );
   const base = organizationPath({ id });
   return table({
-    caption: `Members (${members.length})`,
+    caption: 'Members',
     rows: members,
     url: visit.url,
+    nextCursor: pagination?.next_cursor,
     empty: emptyState('There are no members. Set one with the role owner.'),
     rowId: (member) => `member-${member.user_id}`,
     columns: [

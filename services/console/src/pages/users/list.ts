@@ -1,18 +1,20 @@
 import { html } from '@tollgate/kit/html';
+import { isUuid } from '@tollgate/kit/text';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
+import { ServiceError } from '../../services/session-clients.ts';
 import { type FilterField, filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { type Column, table } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';
-import { toUserRow, type UserRow } from './user.ts';
+import { toUserRow, type User, type UserRow } from './user.ts';
 
 const pageSize = 50;
 
 const yesNo = { '': 'Any', true: 'Yes', false: 'No' };
 
 const fields: readonly FilterField[] = [
-  { name: 'q', label: 'Email, phone, name or id', placeholder: 'ada@example.com', isSearch: true },
+  { name: 'q', label: 'Part of email, phone or name, or id', placeholder: 'ada@', isSearch: true },
   { name: 'provider', label: 'Provider', placeholder: 'google' },
   { name: 'role', label: 'Role', placeholder: 'authenticated' },
   { name: 'plan', label: 'Plan', placeholder: 'free' },
@@ -22,9 +24,7 @@ const fields: readonly FilterField[] = [
 
 /** The list of users: filters, order and cursor are in the URL. */
 export async function viewUsers(visit: Visit): Promise<View> {
-  const { users, pagination } = await visit.services.auth((client) =>
-    client.GET('/admin/users', { params: { query: toQuery(visit) } }),
-  );
+  const { users, next } = await findUsers(visit);
   return {
     title: 'Users',
     content: html`${filters(fields, visit.url)}
@@ -38,10 +38,36 @@ ${table({
       : 'No user matches these filters.',
   ),
   url: visit.url,
-  nextCursor: pagination?.next_cursor,
+  nextCursor: next,
   rowId: ({ id }) => `user-${id}`,
 })}`,
   };
+}
+
+interface UserPage {
+  readonly users: readonly User[];
+  readonly next: string | undefined;
+}
+
+async function findUsers(visit: Visit): Promise<UserPage> {
+  const id = visit.query('q')?.trim().toLowerCase() ?? '';
+  if (isUuid(id)) return findById(visit, id);
+  const { users, pagination } = await visit.services.auth((client) =>
+    client.GET('/admin/users', { params: { query: toQuery(visit) } }),
+  );
+  return { users, next: pagination?.next_cursor };
+}
+
+/** The other filters do not apply. */
+async function findById(visit: Visit, id: string): Promise<UserPage> {
+  const params = { path: { user_id: id } };
+  try {
+    const user = await visit.services.auth((client) => client.GET('/admin/users/{user_id}', { params }));
+    return { users: [user], next: undefined };
+  } catch (error) {
+    if (error instanceof ServiceError && error.status === 404) return { users: [], next: undefined };
+    throw error;
+  }
 }
 
 const sameNames = ['provider', 'role', 'plan', 'banned', 'confirmed', 'sort', 'cursor'] as const;
@@ -60,11 +86,14 @@ function toQuery(visit: Visit): Record<string, string> {
   };
 }
 
-/** The start of a text is found by an index, an exact value by another one. */
+/** Shorter texts are part of most users: the search compares how values start. */
+const minPartChars = 3;
+
+/** Whole values and starts are found by an index, a part by one where pg_trgm is installed. */
 function toSearch(text: string): Record<string, string> {
   if (/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(text)) return { email: text };
   if (/^\+?\d{7,15}$/.test(text)) return { phone: text.replace('+', '') };
-  return { prefix: text };
+  return text.length < minPartChars ? { prefix: text } : { filter: text };
 }
 
 function columns(nowMs: number): readonly Column<UserRow>[] {

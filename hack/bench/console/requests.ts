@@ -1,0 +1,63 @@
+import { consoleClientId } from '@tollgate/admin-clients/first-party';
+import { areas } from '../../../services/console/src/pages/registry.ts';
+import { limitQueries } from './limits.ts';
+import { recordIds } from './records.ts';
+
+/** Ids for the parameters of routes, by the first part of their path. */
+const ids: Readonly<Record<string, string>> = {
+  users: recordIds.user,
+  organizations: recordIds.organization,
+  'api-keys': recordIds.apiKey,
+  'oauth-clients': recordIds.client,
+};
+
+/** Parameters of pages that need some. */
+const queries: Readonly<Record<string, string>> = {
+  '/limits/counter': `?${new URLSearchParams({ domain: limitQueries.domain, descriptor: limitQueries.descriptor })}`,
+  '/limits/reset': `?${new URLSearchParams({ domain: limitQueries.domain, descriptor: limitQueries.descriptor })}`,
+  '/explain': `?${new URLSearchParams({ url: limitQueries.host, as: `user:${recordIds.user}` })}`,
+};
+
+/** Searches and filters, and the positions of long lists. */
+const searches: readonly string[] = [
+  ...['q=user123', 'q=ser123%40exam', 'q=user1%40example.com', `q=${recordIds.user}`, 'q=491500000030'],
+  ...['q=missing', 'plan=gold', 'role=support', 'provider=google', 'provider=figma', 'banned=true'],
+  ...['confirmed=false', 'confirmed=true&banned=false&q=e.com', 'sort=created_at+asc'],
+]
+  .map((query) => `/users?${query}`)
+  .concat(
+    ...[
+      [
+        `/organizations?plan=pro`,
+        `/organizations?user_id=${recordIds.user}`,
+        '/organizations?without_owner=true',
+      ],
+      ['/api-keys?last4=c4ca', '/api-keys?plan=pro', `/api-keys?user_id=${recordIds.user}`],
+      ['/audit?action=token_refreshed', '/audit?action=nothing', `/audit?actor_id=${recordIds.user}`],
+      [
+        '/audit?kind=administrator',
+        `/limits?q=${limitQueries.domain}`,
+        `/limits?domain=${limitQueries.domain}`,
+      ],
+      ['/limits?state=over', '/limits/rules?q=r7', `/limits/rules?domain=${limitQueries.domain}`],
+      [`/limits/domains?q=${limitQueries.domain}`, '/limits/refusals?q=r0', '/policies?accepted=false'],
+      ['/policies?kind=AccessPolicy', '/policies?find=app-00777', '/policies?namespace=bench'],
+    ],
+  );
+
+/** The path of each page of the registry, and searches. A new page is measured without a row. */
+export function pagePaths(): readonly string[] {
+  const pages = areas.flatMap(({ pages }) => pages.map(({ path }) => path));
+  return [...pages.map(fillParameters), ...searches];
+}
+
+function fillParameters(route: string): string {
+  if (!route.includes(':')) return route + (queries[route] ?? '');
+  const [, area = ''] = route.split('/');
+  if (area === 'policies') return route.replace(':kind/:namespace/:name', limitQueries.object);
+  if (area === 'identity-providers') return route.replaceAll(/:\w+/g, providerId);
+  return route.replaceAll(/:\w+/g, ids[area] ?? consoleClientId);
+}
+
+/** A custom identity provider. */
+export const providerId = 'custom:forum';
