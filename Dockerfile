@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # The image of one service: make images, or docker build --build-arg SERVICE=auth .
 
-# auth, ratelimit or xds
+# auth, console, ratelimit or xds
 ARG SERVICE
 # Builds, and runs the stage "development".
 ARG NODE_IMAGE=node:24.21.0-trixie-slim@sha256:173f125896c3b47ddf056734c7ea789d04595a6a08769a8f78e0df642781fb66
@@ -55,6 +55,11 @@ LABEL org.opencontainers.image.description="User authentication, and external au
 COPY --chmod=755 services/auth/bin/ /bin/
 EXPOSE 8081 9001 9003 9100
 CMD ["services/auth/src/main.ts"]
+
+FROM ${BASE_IMAGE} AS console
+LABEL org.opencontainers.image.description="Web console over the admin APIs of auth, ratelimit and xds"
+EXPOSE 8070 8071
+CMD ["services/console/src/main.ts"]
 
 FROM ${BASE_IMAGE} AS ratelimit
 LABEL org.opencontainers.image.description="Rate limit service for Envoy"

@@ -17,7 +17,7 @@ Builds the images of all services on the base images of the Dockerfile, which ar
 const archivesOption = '--archives=';
 
 /** All services, each of which has an image. */
-export const services = ['auth', 'ratelimit', 'xds'] as const;
+export const services = ['auth', 'console', 'ratelimit', 'xds'] as const;
 
 export type Service = (typeof services)[number];
 

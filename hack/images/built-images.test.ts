@@ -69,9 +69,10 @@ t.test('the Dockerfile', { skip: imageBuildsAreImpossible() || containersAreImpo
   const builder = new ImageBuilder(t);
   // One after the other: concurrent builds in a storage remove layers of each other.
   const auth = await builder.build('auth');
+  const console = await builder.build('console');
   const ratelimit = await builder.build('ratelimit');
   const xds = await builder.build('xds');
-  const images: Readonly<Record<Service, BuiltImage>> = { auth, ratelimit, xds };
+  const images: Readonly<Record<Service, BuiltImage>> = { auth, console, ratelimit, xds };
 
   for (const name of services) {
     const image = images[name];
@@ -85,11 +86,10 @@ t.test('the Dockerfile', { skip: imageBuildsAreImpossible() || containersAreImpo
         'org.opencontainers.image.version': '1.2.3',
         'org.opencontainers.image.revision': 'abc',
       });
-      const tollgate = podOfImage(image, { command: ['/bin/tollgate', '--help'] });
-      t.match(await runPod(tollgate), /^Usage: tollgate .*\n {2}status /ms);
     });
   }
   await t.test('auth signs up a user, with PostgreSQL outside of the image', (t) => askAuth(t, auth));
+  await t.test('console serves pages and what browsers load', (t) => askConsole(t, console));
   await t.test('ratelimit decides, and has the programs of envoyproxy/ratelimit', (t) =>
     askLimiter(t, ratelimit),
   );
@@ -150,7 +150,10 @@ async function askAuth(t: Test, image: BuiltImage): Promise<void> {
   });
   await t.rejects(runPod(development), /embedded PostgreSQL is not installed: set DATABASE_URL/);
   // As `kubectl exec` calls it.
-  t.match(await runPod(podOfImage(image, { command: ['/bin/tollgate-auth', 'version'] })), /^tollgate-auth /);
+  const print = (...command: readonly string[]) => runPod(podOfImage(image, { command }));
+  t.match(await print('/bin/tollgate-auth', 'version'), /^tollgate-auth /);
+  // The same in every image.
+  t.match(await print('/bin/tollgate', '--help'), /^Usage: tollgate .*\n {2}status /ms);
 
   const postgres = await startPostgres();
   t.teardown(postgres.stop);
@@ -180,6 +183,33 @@ async function askAuth(t: Test, image: BuiltImage): Promise<void> {
     body: JSON.stringify({ email: 'ada@example.com', password: 'correct horse battery' }),
   });
   t.match(await answer.json(), { token_type: 'bearer', user: { email: 'ada@example.com' } });
+}
+
+/** Without an auth server there is a page that says so, with all that pages load. */
+async function askConsole(t: Test, image: BuiltImage): Promise<void> {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const pod = podOfImage(image, {
+    settings: {
+      CONSOLE_HOST: '127.0.0.1',
+      CONSOLE_PORT: String(port),
+      CONSOLE_ADMIN_HOST: '127.0.0.1',
+      CONSOLE_ADMIN_PORT: String(adminPort),
+      CONSOLE_AUTH_ISSUER: 'http://127.0.0.1:1',
+    },
+    ready: { port: adminPort, path: '/readyz' },
+  });
+  const server = await startPod(t, pod);
+  expectUser(t, server, image);
+  const url = `http://127.0.0.1:${port}`;
+  const page = await (await fetch(url)).text();
+  t.match(page, 'auth server');
+  const assets = [...page.matchAll(/"(\/assets\/\w+\/([\w.]+))"/g)];
+  for (const name of ['htmx.js', 'uplot.js', 'uplot.css', 'chart.js'])
+    t.ok(
+      assets.some(([, , asset]) => asset === name),
+      name,
+    );
+  for (const [, path = ''] of assets) t.equal((await fetch(url + path)).status, 200, path);
 }
 
 function limiterSettings(ports: { port: number; grpcPort: number; debugPort: number }) {

@@ -27,6 +27,7 @@ t.test(
 
     t.strictSame(files, [
       `auth-${version}.tgz`,
+      `console-${version}.tgz`,
       `crds-${version}.tgz`,
       `ratelimit-${version}.tgz`,
       `tollgate-${version}.tgz`,
@@ -56,7 +57,7 @@ t.test(
       '--values=charts/tollgate/ci/dev-values.yaml',
     ]);
     t.equal(code, 0, stderr);
-    for (const name of ['auth', 'ratelimit', 'xds'])
+    for (const name of services)
       t.match(
         stdout,
         new RegExp(`image: "${releaseRegistry}/tollgate/${name}:${version.replaceAll('.', '\\.')}"`),
@@ -83,7 +84,7 @@ t.test('images are published first, the release last', async (t) => {
   t.strictSame(
     commands.map(([command = '', subcommand = '']) => `${command} ${subcommand}`),
     [
-      ...['docker buildx', signing, 'docker buildx', signing, 'docker buildx', signing],
+      ...services.flatMap(() => ['docker buildx', signing]),
       ...['helm push', signing, 'cosign sign-blob', 'npm publish', 'gh release'],
     ],
   );
@@ -93,11 +94,16 @@ t.test('images are published first, the release last', async (t) => {
   for (const option of ['--sbom=true', '--provenance=mode=max', '--platform=linux/amd64,linux/arm64'])
     t.ok(auth?.includes(option), option);
   const registry = 'registry.example.com/tollgate';
-  t.strictSame(commands[6], ['helm', 'push', 'dist/auth-1.2.3.tgz', `oci://${registry}/charts`]);
+  t.strictSame(commands[services.length * 2], [
+    'helm',
+    'push',
+    'dist/auth-1.2.3.tgz',
+    `oci://${registry}/charts`,
+  ]);
   const signed = commands.filter(([, script]) => script === 'hack/release/sign.ts');
   t.strictSame(
     signed.map(([, , artifact]) => artifact),
-    ['tollgate/auth', 'tollgate/ratelimit', 'tollgate/xds', 'charts/auth'].map(
+    [...services.map((service) => `tollgate/${service}`), 'charts/auth'].map(
       (name) => `${registry}/${name}:1.2.3`,
     ),
   );

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { createRequire, stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -49,9 +49,13 @@ function fromPackage(
   return { name, place, type, read: () => readFile(require.resolve(path), 'utf8') };
 }
 
-/** Types are stripped at the start: there is no build. */
+/** Types are stripped at the start: there is no build. In an image, they were stripped before. */
 function fromBrowserFolder(name: string): Source {
-  const read = async () => stripTypeScriptTypes(await readFile(join(browserFolder, `${name}.ts`), 'utf8'));
+  const read = async () => {
+    const path = await realpath(join(browserFolder, `${name}.ts`));
+    const text = await readFile(path, 'utf8');
+    return path.endsWith('.ts') ? stripTypeScriptTypes(text) : text;
+  };
   return { name: `${name}.js`, place: 'module', type: javascript, read };
 }
 
