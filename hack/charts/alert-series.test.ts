@@ -10,6 +10,8 @@ import { startRedis } from '@tollgate/testkit/redis';
 import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import { startAuthServer } from '../../services/auth/test/helpers/auth-server.ts';
+import { buildApp as buildConsole } from '../../services/console/src/app.ts';
+import { readSettings as readConsoleSettings } from '../../services/console/src/config/settings.ts';
 import { startApp as startRatelimit } from '../../services/ratelimit/test/support/start-app.ts';
 import { buildApp as buildXds, type App as XdsApp } from '../../services/xds/src/app.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
@@ -94,6 +96,21 @@ t.test('xds: every series that an alert reads exists from the start', async (t) 
     found.push(...(await scrape(`http://127.0.0.1:${ports.admin}/metrics`)));
   }
   await allExist(t, 'xds', found);
+});
+
+t.test('console: every series that an alert reads exists from the start', async (t) => {
+  const read = readConsoleSettings({
+    ...{ CONSOLE_AUTH_ISSUER: 'http://127.0.0.1:1', CONSOLE_HOST: '127.0.0.1', CONSOLE_PORT: '0' },
+    ...{ CONSOLE_ADMIN_HOST: '127.0.0.1', CONSOLE_ADMIN_PORT: '0' },
+  });
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  const { lifecycle, ports } = await buildConsole(read.settings, {
+    logger: createLogger({ level: 'fatal', format: 'json' }),
+    nowMs: Date.now,
+  });
+  await lifecycle.start();
+  t.teardown(() => lifecycle.stop('the test is over'));
+  await allExist(t, 'console', await scrape(`http://127.0.0.1:${ports.admin}/metrics`));
 });
 
 t.test('xds: with a folder no alert reads the series of a cluster', async (t) => {

@@ -112,7 +112,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
   });
 
   await t.test('the other services have no rights at all', async (t) => {
-    for (const account of ['tg-auth', 'tg-ratelimit']) {
+    for (const account of ['tg-auth', 'tg-console', 'tg-ratelimit']) {
       const user = `system:serviceaccount:default:${account}`;
       t.notOk(await mayDo(kube, user, ['list', 'ratelimitconfigs.ratelimit.tollgate.dev']), account);
       t.notOk(await mayDo(kube, user, ['get', 'secrets']), account);

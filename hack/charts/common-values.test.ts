@@ -281,7 +281,7 @@ t.test('the charts use the images that the release workflow publishes', { skip }
     .map((argument) => argument.replace('--tag=', ''));
   t.equal(published.length, services.length);
   const objects = parseManifests(
-    await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']),
+    await renderChart('tollgate', ['--values=charts/tollgate/ci/ha-values.yaml']),
   );
   const used = getPodTemplates(objects).flatMap(({ spec }) =>
     [...(spec.initContainers ?? []), ...spec.containers].map(({ image }) => image),

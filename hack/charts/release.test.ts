@@ -2,6 +2,7 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
+import { services } from '../images/build-images.ts';
 import { helmIsMissing, releaseRegistry, runHelm } from './support/helm.ts';
 
 helmIsMissing();
@@ -22,10 +23,8 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
     const getTemplate = async (service: string) =>
       (await kube.kubectl(['get', `deployment/tollgate-${service}`, '-o', 'jsonpath={.spec.template}']))
         .stdout;
-    const [auth = '', ratelimit = '', xds = ''] = await Promise.all(
-      ['auth', 'ratelimit', 'xds'].map(getTemplate),
-    );
-    return { auth, ratelimit, xds };
+    const templates = services.map(async (service) => [service, await getTemplate(service)]);
+    return Object.fromEntries(await Promise.all(templates));
   };
   const dev = ['--set=dev.enabled=true', '--set=dev.secret=0123456789abcdef0123456789abcdef'];
   const chart = 'charts/tollgate';
@@ -43,8 +42,10 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
     t.match(notes, 'helm test tollgate -n default');
     t.match(notes, 'ext_authz   tollgate-auth-headless.default:9001');
     t.match(notes, 'kind: RateLimitConfig');
+    t.match(notes, 'The console is at http://localhost:8070, while');
+    t.match(notes, 'admin createuser --confirm --role=supabase_admin');
     const deployments = await get('deployments');
-    for (const name of ['auth', 'ratelimit', 'xds']) t.match(deployments, `deployment.apps/tollgate-${name}`);
+    for (const name of services) t.match(deployments, `deployment.apps/tollgate-${name}`);
     t.match(await get('statefulsets'), /tollgate-dev-postgresql\n.*tollgate-dev-valkey/);
     t.match(await get('crds'), 'ratelimitconfigs.ratelimit.tollgate.dev');
   });

@@ -113,7 +113,7 @@ t.test('missing required values are named in the error', { skip }, async (t) => 
   const counterApi = ['--set=counterApi.enabled=true', '--set=counterApi.tls.existingSecret=tls'];
   t.match(
     await missing('ratelimit', ...counterApi),
-    /secretSettings\.ADMIN_TOKEN or [\s\S]*counterApi\.from: /,
+    /secretSettings\.ADMIN_TOKEN or counterApi\.tls\.requireClientCertificate/,
   );
   t.match(
     await missing('ratelimit', '--set=counterApi.tls.requireClientCertificate=true'),
@@ -123,7 +123,7 @@ t.test('missing required values are named in the error', { skip }, async (t) => 
 
 t.test('each part can be left out of a release for evaluation', { skip }, async (t) => {
   const development = ['--set=dev.enabled=true', `--set=dev.secret=${'0'.repeat(32)}`];
-  for (const part of ['auth', 'ratelimit', 'xds']) {
+  for (const part of ['auth', 'ratelimit', 'xds', 'console']) {
     const { code, stderr } = await template('tollgate', [...development, `--set=${part}.enabled=false`]);
     t.equal(code, 0, stderr);
   }
@@ -164,15 +164,15 @@ t.test(
 );
 
 t.test('required values are the settings that the service cannot start without', { skip }, async (t) => {
-  const required = serviceCharts
-    .flatMap(({ settings, settingDefaults }) =>
-      Object.values(settings).filter(({ env, secret }) => !secret && settingDefaults[env] === undefined),
-    )
-    .filter(({ fallback }) => fallback === undefined)
-    .map(({ env }) => env);
-  const { stderr } = await runHelm(['template', 'tg', 'charts/auth', ...clusterArguments]);
-  const named = [...stderr.matchAll(/settings\.(\w+)/g)].map(([, env]) => env);
-  t.strictSame(new Set(named), new Set(required));
+  for (const { name, settings, settingDefaults } of serviceCharts) {
+    const required = Object.values(settings)
+      .filter(({ env, secret }) => !secret && settingDefaults[env] === undefined)
+      .filter(({ fallback }) => fallback === undefined)
+      .map(({ env }) => env);
+    const { stderr } = await runHelm(['template', 'tg', `charts/${name}`, ...clusterArguments]);
+    const named = [...stderr.matchAll(/^ {2}settings\.(\w+)/gm)].map(([, env]) => env);
+    t.strictSame(new Set(named), new Set(required), name);
+  }
 });
 
 t.test('required settings may come from a Secret or a variable of their own', { skip }, async (t) => {
@@ -443,7 +443,7 @@ t.test('the counter API is in the Service with TLS only, for callers of its own'
   t.match(service, '"port":6071,"targetPort":"https-admin","protocol":"TCP","appProtocol":"https"');
   t.match(
     policy,
-    '{"ports":[{"port":6071,"protocol":"TCP"}],"from":[{"podSelector":{"matchLabels":{"app":"shop"}}}]}',
+    '{"ports":[{"port":6071,"protocol":"TCP"}],"from":[{"podSelector":{"matchLabels":{"app.kubernetes.io/instance":"tg","tollgate.dev/console":"true"}}},{"podSelector":{"matchLabels":{"app":"shop"}}}]}',
   );
   t.match(pods, '"ADMIN_HOST","value":"0.0.0.0"');
 });
@@ -504,6 +504,86 @@ t.test('only gateways reach ext_authz and the rate limit service by default', { 
     const open = await sources(chart, '--set-json=networkPolicy.from=[{"namespaceSelector":{}}]');
     t.strictSame(open.get(chart === 'auth' ? 9001 : 8081), [release, { namespaceSelector: {} }]);
   }
+});
+
+t.test('the console finds the parts of its release, and the auth server knows it', { skip }, async (t) => {
+  const release = async (...values: readonly string[]) => {
+    const set = values.map((value) => `--set=${value}`);
+    const objects = parseManifests(await renderChart('tollgate', set));
+    const find = (wanted: string, name: string) =>
+      objects.find(({ kind, metadata }) => kind === wanted && metadata.name === name);
+    return { parts: find('ConfigMap', 'tg-console')?.data, find };
+  };
+  const development = ['dev.enabled=true', `dev.secret=${'0'.repeat(32)}`];
+  const { parts, find } = await release(...development);
+  t.strictSame(parts, {
+    CONSOLE_AUTH_ISSUER: 'http://localhost:9002',
+    CONSOLE_AUTH_URL: 'http://tg-auth:9002',
+    CONSOLE_EXTERNAL_URL: 'http://localhost:8070',
+    CONSOLE_METRICS_URLS:
+      'http://tg-auth-headless:9100/metrics,http://tg-ratelimit-headless:9090/metrics,http://tg-xds-headless:8090/metrics',
+    CONSOLE_XDS_URL: 'http://tg-xds-headless:8090',
+  });
+  t.match(find('Secret', 'tg-auth')?.stringData, {
+    SVC_OAUTH_SERVER_CONSOLE_URL: 'http://localhost:8070',
+    SVC_OAUTH_SERVER_ENABLED: 'true',
+    SVC_PAGES_ENABLED: 'true',
+  });
+  t.match(JSON.stringify(find('Deployment', 'tg-console')), '"tollgate.dev/console":"true"');
+  const without = await release(...development, 'xds.enabled=false', 'ratelimit.enabled=false');
+  t.strictSame(without.parts, {
+    CONSOLE_AUTH_ISSUER: 'http://localhost:9002',
+    CONSOLE_AUTH_URL: 'http://tg-auth:9002',
+    CONSOLE_EXTERNAL_URL: 'http://localhost:8070',
+    CONSOLE_METRICS_URLS: 'http://tg-auth-headless:9100/metrics',
+  });
+  const off = await release(...development, 'console.enabled=false');
+  t.strictSame([off.parts, off.find('Deployment', 'tg-console')], [undefined, undefined]);
+
+  const usual = [
+    ...['auth.settings.SVC_SITE_URL=https://shop.example.com', 'ratelimit.counterApi.enabled=true'],
+    'auth.settings.SVC_API_EXTERNAL_URL=https://auth.example.com/auth/v1',
+    ...['existingSecret=counter-api', 'counterApi.tls.existingSecret=tls', 'fullnameOverride=limits'].map(
+      (value) => `ratelimit.${value}`,
+    ),
+  ];
+  t.notOk((await release(...usual)).find('Deployment', 'tg-console'));
+  const url = 'https://console.example.com';
+  const production = await release(...usual, 'console.enabled=true', `global.consoleUrl=${url}`);
+  t.match(production.parts, {
+    CONSOLE_AUTH_ISSUER: 'https://auth.example.com/auth/v1',
+    CONSOLE_LIMITER_URLS: 'https://limits.default.svc:6071',
+    CONSOLE_EXTERNAL_URL: undefined,
+  });
+  for (const [deployment, variable] of [
+    ['tg-auth', 'SVC_OAUTH_SERVER_CONSOLE_URL'],
+    ['tg-console', 'CONSOLE_EXTERNAL_URL'],
+  ] as const)
+    t.match(
+      JSON.stringify(production.find('Deployment', deployment)),
+      `{"name":"${variable}","value":"${url}"}`,
+    );
+});
+
+t.test('the console calls only its release, and what the values add', { skip }, async (t) => {
+  const objects = parseManifests(
+    await renderChart('console', ['--values=charts/console/ci/full-values.yaml']),
+  );
+  t.match(objects.find(({ kind }) => kind === 'NetworkPolicy')?.spec, {
+    policyTypes: ['Ingress', 'Egress'],
+    egress: [
+      { ports: [{ port: 53 }, { port: 53 }], to: undefined },
+      { to: [{ podSelector: { matchLabels: { 'app.kubernetes.io/instance': 'tg' } } }] },
+      { to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }] },
+    ],
+  });
+  const prometheus = await template('console', ['--set=settings.PROMETHEUS_URL=http://prometheus:9090']);
+  t.match(
+    prometheus.stderr,
+    /networkPolicy\.to: the Pods of Prometheus, because of settings\.PROMETHEUS_URL/,
+  );
+  const nothing = await runHelm(['template', 'tg', 'charts/console', ...clusterArguments]);
+  t.match(nothing.stderr, /settings\.CONSOLE_AUTH_ISSUER, such as .*\n {2}global\.consoleUrl, such as/);
 });
 
 t.test('rendering is deterministic', { skip }, async (t) => {

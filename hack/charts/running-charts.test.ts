@@ -6,11 +6,23 @@ import { listValuesFiles } from '../generate/charts/charts.ts';
 import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
 import type { Operator } from './support/operator.ts';
-import { createNamespace, podSuite, prepareCluster, runValuesFile } from './support/releases.ts';
+import {
+  createNamespace,
+  type PreparedCluster,
+  podSuite,
+  prepareCluster,
+  runValuesFile,
+} from './support/releases.ts';
 import { withCounterStores } from './support/stores.ts';
 
-podSuite(t, 'the Pods of every values file of a chart of one service, installed and run', async (t, kube) => {
+podSuite(t, 'the Pods of every values file, installed and run', async (t, kube) => {
   const cluster = await prepareCluster(t, kube);
+  await t.test('of the charts of one service', (t) => runServiceCharts(t, cluster));
+  await t.test('of the chart tollgate', (t) => runReleases(t, cluster));
+});
+
+async function runServiceCharts(t: Test, cluster: PreparedCluster): Promise<void> {
+  const { kube } = cluster;
   const toNamespace = (valuesFile: string) => valuesFile.replace(/^charts\/(\w+)\/ci\/(\w+)-.*$/, '$1-$2');
   /** Ports of ADS by namespace. */
   const ports = new Map<string, number>();
@@ -47,15 +59,17 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     });
   }
 
-  for (const valuesFile of await listValuesFiles('auth')) {
-    await t.test(valuesFile, async (t) => {
-      const namespace = toNamespace(valuesFile);
-      const pods = await runValuesFile(t, cluster, { chart: 'auth', valuesFile, namespace });
-      t.equal(pods.length, 1);
-      for (const pod of pods) await t.resolves(pod.askProbes());
-    });
+  for (const chart of ['auth', 'console']) {
+    for (const valuesFile of await listValuesFiles(chart)) {
+      await t.test(valuesFile, async (t) => {
+        const namespace = toNamespace(valuesFile);
+        const pods = await runValuesFile(t, cluster, { chart, valuesFile, namespace });
+        t.equal(pods.length, 1);
+        for (const pod of pods) await t.resolves(pod.askProbes());
+      });
+    }
   }
-});
+}
 
 /** There is no network of Services here: the name of the Service leads to this machine. */
 async function applyThroughWebhook(t: Test, kube: KubeApiserver, namespace: string): Promise<void> {
@@ -123,7 +137,7 @@ const cases: readonly (Values & { readonly deployments: number })[] = [
     ],
   },
   // With TLS, as its settings say.
-  { what: 'ha', file: 'ha', deployments: 3, args: ['--set=ratelimit.existingSecret=redis-tls-url'] },
+  { what: 'ha', file: 'ha', deployments: 4, args: ['--set=ratelimit.existingSecret=redis-tls-url'] },
   {
     what: 'mtls',
     file: 'mtls',
@@ -139,8 +153,8 @@ const cases: readonly (Values & { readonly deployments: number })[] = [
 /** Where limits are counted. These limiters take them from the xDS server of `limits-only`. */
 const storeCases = ['sentinel', 'redis-cluster', 'memcached'] as const;
 
-podSuite(t, 'the Pods of every values file of tollgate, installed and run', async (t, kube) => {
-  const cluster = await prepareCluster(t, kube);
+async function runReleases(t: Test, cluster: PreparedCluster): Promise<void> {
+  const { kube } = cluster;
   const install = (t: Test, { what, file, args = [] }: Values, operator = cluster.operator) =>
     runValuesFile(
       t,
@@ -185,7 +199,7 @@ podSuite(t, 'the Pods of every values file of tollgate, installed and run', asyn
       await awaitUntil(async () => (await decide(pod)) === 429, { what: 'the limit' });
     });
   }
-});
+}
 
 /** Finds the headless Service of a release, `host:port`. */
 async function findManagementServer(kube: KubeApiserver, namespace: string): Promise<string> {

@@ -8,6 +8,7 @@ import { startEdge } from '../e2e/support/edge.ts';
 import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
 import { manifest, programmed, statusWhen } from '../e2e/support/limits.ts';
 import { getStatuses } from '../e2e/support/requests.ts';
+import { services } from '../images/build-images.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
 import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
@@ -21,7 +22,7 @@ const waitArguments = ['--wait', '--timeout=300s'];
 const release = [
   ...['tg', 'charts/tollgate', '--values=charts/tollgate/ci/dev-values.yaml'],
   // Pods share an address here.
-  ...['auth', 'ratelimit', 'xds'].map((service) => `--set=${service}.replicas=1`),
+  ...services.map((service) => `--set=${service}.replicas=1`),
   // kubectl has applied the definition.
   '--take-ownership',
 ];
@@ -71,13 +72,13 @@ podSuite(
       t.equal(code, 0, said);
       t.strictSame(
         running().map((name) => name.replace(/-\w+-\w+$/, '')),
-        ['tg-auth', 'tg-ratelimit', 'tg-xds'],
+        services.map((service) => `tg-${service}`),
       );
       t.match(await claims(), /data-tg-dev-postgresql-0\n.*data-tg-dev-valkey-0/);
     });
-    const [auth, ratelimit, xds] = running().map((name) => kubelet.pods.get(name));
-    if (auth === undefined || ratelimit === undefined || xds === undefined) return;
-    const pods = [auth, ratelimit, xds];
+    const pods = [...kubelet.pods.values()];
+    const [auth, console, ratelimit, xds] = running().map((name) => kubelet.pods.get(name));
+    if (auth === undefined || console === undefined || ratelimit === undefined || xds === undefined) return;
 
     await t.test('every probe of every Pod is answered', async (t) => {
       for (const pod of pods) await t.resolves(pod.askProbes());
@@ -88,8 +89,10 @@ podSuite(
     await t.test('`helm test` runs its Pods', async (t) => {
       const { code, said } = await helm('test', 'tg', '--timeout=300s');
       t.equal(code, 0, said);
-      t.equal(said.match(/Phase:\s+Succeeded/g)?.length, 3);
+      t.equal(said.match(/Phase:\s+Succeeded/g)?.length, services.length);
     });
+
+    await theConsole(t, { auth, console });
 
     await t.test('Envoy rejects requests without a token, and limits each user', async (t) => {
       const edge = await startEdge(t, {
@@ -114,6 +117,7 @@ podSuite(
     await t.test('metrics are where Prometheus looks for them', async (t) => {
       for (const [pod, port] of [
         [xds, 'admin'],
+        [console, 'admin'],
         [ratelimit, 'metrics'],
         [auth, 'metrics'],
       ] as const) {
@@ -132,7 +136,7 @@ podSuite(
       t.equal(code, 0, said);
       await until(
         'the old Pods to go',
-        () => running().length === 3 && !running().some((name) => before.includes(name)),
+        () => running().length === services.length && !running().some((name) => before.includes(name)),
       );
       t.equal(await authority(), firstAuthority, 'certificates are not lost');
       for (const pod of pods) {
@@ -158,7 +162,7 @@ podSuite(
     await t.test('after a rollback', async (t) => {
       const { code, said } = await helm('rollback', 'tg', '1', ...waitArguments);
       t.equal(code, 0, said);
-      await until('three Pods', () => running().length === 3);
+      await until('all Pods', () => running().length === services.length);
       for (const pod of kubelet.pods.values()) await t.resolves(pod.askProbes());
     });
 
@@ -210,6 +214,20 @@ async function theRightsOfPeople(t: Test, kube: KubeApiserver): Promise<void> {
     t.match(await as('edit', [...patch, '{"status":{"rules":1}}', status]), /cannot patch/, 'not the report');
     t.match(await as('edit', list, 'default'), /cannot list/, 'not of other namespaces');
     t.match(await as('edit', ['delete', 'rlc', 'blog']), /deleted/);
+  });
+}
+
+/** It finds the other parts, and the auth server knows it. */
+async function theConsole(t: Test, { auth, console }: Readonly<Record<'auth' | 'console', StartedPod>>) {
+  await t.test('the console sends to the sign-in of the auth server, which knows it', async (t) => {
+    const url = `http://127.0.0.1:${console.port('http')}`;
+    const signIn = await fetch(url, { redirect: 'manual' });
+    const target = new URL(signIn.headers.get('location') ?? '', url);
+    t.match([signIn.status, target.pathname], [303, '/oauth/authorize']);
+    t.equal(target.searchParams.get('redirect_uri'), `http://localhost:${console.port('http')}/callback`);
+    const authorize = `http://127.0.0.1:${auth.port('http')}${target.pathname}${target.search}`;
+    const page = await fetch(authorize, { redirect: 'manual' });
+    t.match([page.status, page.headers.get('location')], [302, /\/pages\//], await page.text());
   });
 }
 

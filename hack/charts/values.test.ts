@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import t from 'tap';
 import { readSettings as readAuthSettings } from '../../services/auth/src/config/settings.ts';
+import { readSettings as readConsoleSettings } from '../../services/console/src/config/settings.ts';
 import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
 import { type ChartValue, readChartValues } from '../generate/charts/chart-values.ts';
@@ -89,7 +90,12 @@ function getLeaves(values: readonly ChartValue[], parents: readonly ChartValue[]
   });
 }
 
-const readers = { auth: readAuthSettings, ratelimit: readRatelimitSettings, xds: readXdsSettings };
+const readers = {
+  auth: readAuthSettings,
+  console: readConsoleSettings,
+  ratelimit: readRatelimitSettings,
+  xds: readXdsSettings,
+};
 type Service = keyof typeof readers;
 const isService = (name: string): name is Service => Object.hasOwn(readers, name);
 
@@ -99,6 +105,7 @@ const given: Readonly<Record<Service, Readonly<Record<string, string>>>> = {
     DATABASE_URL: 'postgres://auth:secret@db:5432/shop',
     SVC_JWT_SECRET: 'thirty-two-characters-of-a-secret',
   },
+  console: {},
   ratelimit: { KVSTORE_URL: 'redis:6379' },
   xds: { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
 };
@@ -110,8 +117,8 @@ t.test('services accept the settings of their charts', { skip: helmIsMissing() }
     for (const container of containers) {
       const { name } = container;
       if (!isService(name)) continue;
-      const secret = secretNamed(`tg-${name}`, objects) ?? {};
-      const settings = readers[name]({ ...given[name], ...secret, ...toEnvironment(container) });
+      const made = settingsNamed(`tg-${name}`, objects);
+      const settings = readers[name]({ ...given[name], ...made, ...toEnvironment(container) });
       t.strictSame(settings.ok ? [] : settings.problems, [], `${valuesFile}: ${name}`);
     }
   }
@@ -129,9 +136,11 @@ function toEnvironment({ env = [] }: ContainerSpec): Record<string, string> {
   );
 }
 
-/** Content of a Secret that the chart makes. */
-function secretNamed(name: string, objects: readonly ManifestObject[]): Record<string, string> | undefined {
-  const found = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === name);
+/** Content of the ConfigMap and the Secret of a service that the chart makes. */
+function settingsNamed(service: string, objects: readonly ManifestObject[]): Record<string, string> {
+  const found = objects.filter(
+    ({ kind, metadata }) => /^(?:ConfigMap|Secret)$/.test(kind) && metadata.name === service,
+  );
   // Ours, and made just now.
-  return found?.stringData as Record<string, string> | undefined;
+  return Object.assign({}, ...found.map(({ data, stringData }) => data ?? stringData));
 }

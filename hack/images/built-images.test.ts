@@ -152,7 +152,7 @@ async function askAuth(t: Test, image: BuiltImage): Promise<void> {
   // As `kubectl exec` calls it.
   const print = (...command: readonly string[]) => runPod(podOfImage(image, { command }));
   t.match(await print('/bin/tollgate-auth', 'version'), /^tollgate-auth /);
-  // The same in every image.
+  // All images have this program.
   t.match(await print('/bin/tollgate', '--help'), /^Usage: tollgate .*\n {2}status /ms);
 
   const postgres = await startPostgres();

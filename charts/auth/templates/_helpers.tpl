@@ -32,17 +32,6 @@ alerts.
 {{- end }}
 
 {{/*
-Hosts of the routes, as a JSON list: the configured ones, or the host of the external URL. Also used by
-"auth.problems".
-*/}}
-{{- define "auth.externalHosts" -}}
-{{- $hosts := index . 1 -}}
-{{- $url := (index . 0).Values.settings.SVC_API_EXTERNAL_URL -}}
-{{- if and (not $hosts) $url }}{{ $hosts = list (get (urlParse $url) "hostname") }}{{ end -}}
-{{- toJson $hosts -}}
-{{- end -}}
-
-{{/*
 (dict "Values" … "prefix" "auth."): what keeps the server from starting, or from being reached; a
 line each.
 */}}
@@ -60,17 +49,7 @@ line each.
 {{ $.prefix }}settings.{{ $name }}, such as {{ $example }}
 {{- end -}}
 {{- end -}}
-{{- if and $values.ingress.enabled (eq (include "auth.externalHosts" (list . $values.ingress.hosts)) "[]") }}
-{{ .prefix }}ingress.hosts, such as [auth.example.com]
-{{- end }}
-{{- if $values.httpRoute.enabled }}
-{{- if eq (include "auth.externalHosts" (list . $values.httpRoute.hostnames)) "[]" }}
-{{ .prefix }}httpRoute.hostnames, such as [auth.example.com]
-{{- end }}
-{{- if not $values.httpRoute.parentRefs }}
-{{ .prefix }}httpRoute.parentRefs, such as [{name: gateway, namespace: envoy-gateway-system}]
-{{- end }}
-{{- end }}
+{{- include "tollgate.routeProblems" (dict "Values" $values "prefix" .prefix "url" $values.settings.SVC_API_EXTERNAL_URL "example" "auth.example.com") }}
 {{- $answers := include "auth.answersEnvoy" . -}}
 {{- range $name := list "gateways" "policies" }}
 {{- $used := eq $name "gateways" | ternary $values.gateways $values.policies.enabled -}}

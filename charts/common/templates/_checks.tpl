@@ -20,7 +20,7 @@ Not empty in a chart that is no part of the chart tollgate, which checks all of 
 {{- define "tollgate.problems" -}}
 {{- $prefix := .prefix -}}
 {{- $values := .Values -}}
-{{- if and $values.certManager.enabled (not $values.certManager.issuerRef.name) }}
+{{- if and ($values.certManager).enabled (not $values.certManager.issuerRef.name) }}
 {{ $prefix }}certManager.issuerRef: who signs, such as {name: tollgate-ca, kind: ClusterIssuer}
 {{- end }}
 {{- range $name, $key := $values.secretSettings }}

@@ -5,6 +5,7 @@ The Deployment of a service. A dict:
   readiness       what the readiness probe asks: `httpGet` or `grpc`
   liveness        what the liveness and startup probes ask; nothing that depends on others
   files           volumes by name, each with the `path` where it is mounted and its `source`: `secret` or `configMap`
+  defaults        the ConfigMap with settings that Secrets and values override; may be missing
   before          init containers by name: the arguments, in the image and with the environment of the service; may be missing
   labels          more labels of the Pods; may be missing
   asksApiServer   whether the Pods get a token for the API server
@@ -157,6 +158,11 @@ resources:
 env:
   {{- include "tollgate.env" (list .context .settings) | nindent 2 }}
 envFrom:
+  {{- with .defaults }}
+  - configMapRef:
+      name: {{ . }}
+      optional: true
+  {{- end }}
   {{- include "tollgate.envFrom" .context | nindent 2 }}
 volumeMounts:
   - name: tmp

@@ -97,6 +97,14 @@ spec:
       app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
+{{/* The Pods of the console of the release. */}}
+{{- define "tollgate.consolePeer" -}}
+- podSelector:
+    matchLabels:
+      app.kubernetes.io/instance: {{ .Release.Name | quote }}
+      tollgate.dev/console: "true"
+{{- end -}}
+
 {{/* For NOTES.txt: which gateways may call. */}}
 {{- define "tollgate.gatewayNote" -}}
 {{- $policy := .Values.networkPolicy -}}

@@ -52,11 +52,9 @@ addresses may be in Secrets.
 {{- with $values.counterApi -}}
 {{- if .enabled -}}
 {{- $verifies := or .tls.requireClientCertificate (include "tollgate.maySet" (list $ "ADMIN_TLS_CLIENT_CACERT")) -}}
-{{- if not (or $verifies (include "tollgate.maySet" (list $ "ADMIN_TOKEN"))) }}
+{{- $hasToken := or (include "tollgate.maySet" (list $ "ADMIN_TOKEN")) (include "tollgate.maySet" (list $ "ADMIN_KEYS_TOKEN")) -}}
+{{- if not (or $verifies $hasToken) }}
 {{ $.prefix }}secretSettings.ADMIN_TOKEN or {{ $.prefix }}counterApi.tls.requireClientCertificate, because of {{ $.prefix }}counterApi.enabled: {name: counter-api, key: token}
-{{- end -}}
-{{- if and .tls.existingSecret $values.networkPolicy.enabled (not .from) }}
-{{ $.prefix }}counterApi.from: who may call the counter API, such as [{podSelector: {matchLabels: {app: shop}}}]
 {{- end -}}
 {{- end -}}
 {{- if and .tls.requireClientCertificate (not .tls.existingSecret) }}

@@ -31,9 +31,14 @@ labels:
   app.kubernetes.io/part-of: tollgate
 {{- end -}}
 
-{{/* (list context chart): default Secret of a chart. */}}
-{{- define "tollgate.devSecretMetadata" -}}
-name: {{ (index (index . 0).Values (index . 1)).fullnameOverride | default (include "tollgate.fullnameOf" .) }}
+{{/* (list context chart): full name of the objects of a part. */}}
+{{- define "tollgate.partName" -}}
+{{- (index (index . 0).Values (index . 1)).fullnameOverride | default (include "tollgate.fullnameOf" .) -}}
+{{- end -}}
+
+{{/* (list context chart): metadata of the Secret or ConfigMap that a part reads by its name. */}}
+{{- define "tollgate.partMetadata" -}}
+name: {{ include "tollgate.partName" . }}
 namespace: {{ (index . 0).Release.Namespace | quote }}
 labels:
   app.kubernetes.io/instance: {{ (index . 0).Release.Name | quote }}
@@ -137,4 +142,45 @@ spec:
         resources:
           requests:
             storage: {{ .context.Values.dev.storage }}
+{{- end -}}
+
+{{/* Not empty with a console: `dev.enabled` has one unless the values say otherwise. */}}
+{{- define "tollgate.hasConsole" -}}
+{{- if kindIs "bool" .Values.console.enabled | ternary .Values.console.enabled .Values.dev.enabled }}true{{ end -}}
+{{- end -}}
+
+{{/* URL of the console in browsers. That of `dev.enabled` leads to a forwarded port. */}}
+{{- define "tollgate.consoleUrl" -}}
+{{- .Values.console.settings.CONSOLE_EXTERNAL_URL | default .Values.global.consoleUrl | default (printf "http://localhost:%v" .Values.console.ports.http) -}}
+{{- end -}}
+
+{{/* What the console needs to know of the other parts, by setting; empty where one is disabled. */}}
+{{- define "tollgate.consoleParts" -}}
+{{- $metrics := list -}}
+{{- if .Values.auth.enabled }}
+{{- $name := include "tollgate.partName" (list . "auth") }}
+{{- with .Values.auth.settings.SVC_API_EXTERNAL_URL | default (.Values.dev.enabled | ternary .Values.dev.externalUrl "") }}
+CONSOLE_AUTH_ISSUER: {{ . | quote }}
+{{- end }}
+CONSOLE_AUTH_URL: http://{{ $name }}:{{ .Values.auth.ports.http }}
+{{- if include "auth.servesMetrics" (dict "Values" .Values.auth) }}
+{{- $metrics = append $metrics (printf "http://%s-headless:%v/metrics" $name .Values.auth.ports.metrics) }}
+{{- end }}
+{{- end }}
+{{- if .Values.ratelimit.enabled }}
+{{- $name := include "tollgate.partName" (list . "ratelimit") }}
+{{- if include "ratelimit.servesCounterApi" (dict "Values" .Values.ratelimit) }}
+CONSOLE_LIMITER_URLS: https://{{ $name }}.{{ .Release.Namespace }}.svc:{{ index .Values.ratelimit.ports "https-admin" }}
+{{- end }}
+{{- if include "ratelimit.servesMetrics" (dict "Values" .Values.ratelimit) }}
+{{- $path := .Values.ratelimit.settings.PULLMETRICS_PATH | default "/metrics" }}
+{{- $metrics = append $metrics (printf "http://%s-headless:%v%s" $name .Values.ratelimit.ports.metrics $path) }}
+{{- end }}
+{{- end }}
+{{- if .Values.xds.enabled }}
+{{- $url := printf "http://%s-headless:%v" (include "tollgate.partName" (list . "xds")) .Values.xds.ports.admin }}
+CONSOLE_XDS_URL: {{ $url }}
+{{- $metrics = append $metrics (printf "%s/metrics" $url) }}
+{{- end }}
+CONSOLE_METRICS_URLS: {{ join "," $metrics | quote }}
 {{- end -}}

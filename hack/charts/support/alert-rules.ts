@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 
-export const alertingCharts = ['auth', 'ratelimit', 'xds'] as const;
+export const alertingCharts = ['auth', 'ratelimit', 'xds', 'console'] as const;
 
 /** One alert of `charts/<chart>/alerts.yaml`. */
 export interface AlertRule {

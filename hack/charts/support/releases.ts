@@ -44,6 +44,7 @@ async function installRelease(
 /** The ports of each service, by their names in its values. */
 const ports = {
   auth: ['http', 'grpc', 'http-authz', 'metrics'],
+  console: ['http', 'admin'],
   ratelimit: ['http', 'grpc', 'debug', 'metrics', 'https-admin'],
   xds: ['grpc', 'admin', 'https-admission'],
 } as const;
@@ -53,7 +54,7 @@ const ports = {
  * `tollgate`: here Pods share one address. The clients of the xDS server get it.
  */
 export async function freePortArguments(chart: string): Promise<string[]> {
-  const services = chart === 'tollgate' ? (['auth', 'ratelimit', 'xds'] as const) : [];
+  const services = chart === 'tollgate' ? Object.keys(ports).filter(isService) : [];
   const own = isService(chart) ? [{ prefix: '', service: chart }] : [];
   const all = [...own, ...services.map((service) => ({ prefix: `${service}.`, service }))];
   const args: string[] = [];

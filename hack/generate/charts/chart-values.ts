@@ -107,6 +107,7 @@ const globalValues: JsonSchema = {
     imageRegistry: { type: 'string' },
     imagePullSecrets: { type: 'array' },
     gatewayNamespaces: { type: 'array' },
+    consoleUrl: { type: 'string' },
     anyDomainNamespaces: { type: 'array' },
   },
 };

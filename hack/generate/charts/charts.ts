@@ -41,7 +41,7 @@ const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\
 const code = (text: string): string => `\`${cell(text)}\``;
 
 /** The charts that are installed; `common` is a library of them. */
-export const chartNames = ['auth', 'crds', 'ratelimit', 'tollgate', 'xds'] as const;
+export const chartNames = ['auth', 'console', 'crds', 'ratelimit', 'tollgate', 'xds'] as const;
 
 /** A generated file of a chart. */
 export interface ChartFile {

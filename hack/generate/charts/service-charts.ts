@@ -1,5 +1,6 @@
 import type { Setting, SettingSchema, SettingsSpec } from '@tollgate/kit/settings';
 import { settingsSpec as authSettings } from '../../../services/auth/src/config/settings.ts';
+import { settingsSpec as consoleSettings } from '../../../services/console/src/config/settings.ts';
 import { settingsSpec as ratelimitSettings } from '../../../services/ratelimit/src/config/settings.ts';
 import { settingsSpec as xdsSettings } from '../../../services/xds/src/config/settings.ts';
 import type { JsonSchema } from './chart-values.ts';
@@ -20,8 +21,10 @@ export interface ServiceChart {
   readonly sometimesSecret: readonly string[];
   /** Settings whose default in a cluster is not that of the service. */
   readonly settingDefaults: Readonly<Record<string, string | number | boolean>>;
-  /** Defaults of its own for values of charts/common/shared-values.yaml. */
-  readonly sharedDefaults: Readonly<Record<string, string>>;
+  /** Defaults of its own for values of charts/common/shared-values.yaml, by their keys. */
+  readonly sharedDefaults: Readonly<Record<string, string | number | boolean>>;
+  /** Values at the top level of charts/common/shared-values.yaml that the chart does not have. */
+  readonly withoutShared?: readonly string[];
 }
 
 const downwardApi = 'Kubernetes';
@@ -96,6 +99,16 @@ export const serviceCharts: readonly ServiceChart[] = [
     },
     sharedDefaults: {},
   },
+  {
+    name: 'console',
+    settings: consoleSettings,
+    decidedBy: { CONSOLE_PORT: 'ports.http', CONSOLE_ADMIN_PORT: 'ports.admin' },
+    sometimesSecret: [],
+    settingDefaults: { LOG_FORMAT: 'json' },
+    // A replica has sessions of its own. It calls only the other parts of a release.
+    sharedDefaults: { replicas: 1, restrictEgress: true },
+    withoutShared: ['certManager', 'dashboard'],
+  },
 ];
 
 /** Everything from this line on is generated. */
@@ -116,23 +129,27 @@ export function renderServiceValues(chart: ServiceChart, current: string, shared
     '',
     '# Shared by the charts of all services, from charts/common/shared-values.yaml.',
     '',
-    withDefaults(shared, chart.sharedDefaults).trimEnd(),
+    adaptShared(shared, chart).trimEnd(),
     '',
     settingsBlock(chart),
     secretSettingsBlock(chart),
   ].join('\n');
 }
 
-/**
- * Puts a chart's own defaults in the place of those of the shared values, which are at the top
- * level.
- */
-function withDefaults(shared: string, defaults: Readonly<Record<string, string>>): string {
-  return Object.entries(defaults).reduce((text, [key, value]) => {
-    const line = new RegExp(`^${key}: .*$`, 'm');
-    if (!line.test(text)) throw new Error(`shared-values.yaml has no ${key} that could be ${value}`);
-    return text.replace(line, () => `${key}: ${JSON.stringify(value)}`);
-  }, shared);
+/** The shared values as a chart has them: with its own defaults, and without what it has not. */
+function adaptShared(shared: string, { sharedDefaults, withoutShared = [] }: ServiceChart): string {
+  const replace = (text: string, pattern: RegExp, replacement: string): string => {
+    if (!pattern.test(text)) throw new Error(`shared-values.yaml has no match of ${pattern}`);
+    return text.replace(pattern, (_whole, kept: string) => kept + replacement);
+  };
+  const kept = withoutShared.reduce(
+    (text, key) => replace(text, new RegExp(`()(?:^#.*\\n)*^${key}:.*\\n(?:^ .*\\n)*`, 'm'), ''),
+    shared,
+  );
+  return Object.entries(sharedDefaults).reduce(
+    (text, [key, value]) => replace(text, new RegExp(`^( *${key}: ).*$`, 'm'), JSON.stringify(value)),
+    kept.replaceAll(/\n{3,}/g, '\n\n'),
+  );
 }
 
 /** Settings that are values under their own names: neither secret nor set by another value. */
