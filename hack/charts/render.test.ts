@@ -431,7 +431,12 @@ t.test('the counter API is in the Service with TLS only, for callers of its own'
   };
   for (const values of [[], ['counterApi.enabled=true', token]]) {
     const { service, policy, pods } = await render(...values);
-    t.notMatch(service + policy, /6071/);
+    t.notMatch(service, /6071/);
+    t.match(
+      policy,
+      '{"ports":[{"port":6071,"protocol":"TCP"}],"from":[{"podSelector":{"matchLabels":{"app.kubernetes.io/instance":"tg","tollgate.dev/console":"true"}}}]}',
+      'only for the console of the release',
+    );
     t.equal(/"ADMIN_PORT","value":"6071"/.test(pods), values.length > 0);
     t.notMatch(pods, /ADMIN_HOST/);
   }
@@ -520,6 +525,7 @@ t.test('the console finds the parts of its release, and the auth server knows it
     CONSOLE_AUTH_ISSUER: 'http://localhost:9002',
     CONSOLE_AUTH_URL: 'http://tg-auth:9002',
     CONSOLE_EXTERNAL_URL: 'http://localhost:8070',
+    CONSOLE_LIMITER_URLS: 'http://tg-ratelimit-headless:6071',
     CONSOLE_METRICS_URLS:
       'http://tg-auth-headless:9100/metrics,http://tg-ratelimit-headless:9090/metrics,http://tg-xds-headless:8090/metrics',
     CONSOLE_XDS_URL: 'http://tg-xds-headless:8090',

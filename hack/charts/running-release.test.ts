@@ -8,7 +8,7 @@ import { startEdge } from '../e2e/support/edge.ts';
 import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
 import { manifest, programmed, statusWhen } from '../e2e/support/limits.ts';
 import { getStatuses } from '../e2e/support/requests.ts';
-import { services } from '../images/build-images.ts';
+import { type Service, services } from '../images/build-images.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
 import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
@@ -92,7 +92,7 @@ podSuite(
       t.equal(said.match(/Phase:\s+Succeeded/g)?.length, services.length);
     });
 
-    await theConsole(t, { auth, console });
+    await theConsole(t, { auth, console, ratelimit, xds });
 
     await t.test('Envoy rejects requests without a token, and limits each user', async (t) => {
       const edge = await startEdge(t, {
@@ -218,7 +218,10 @@ async function theRightsOfPeople(t: Test, kube: KubeApiserver): Promise<void> {
 }
 
 /** It finds the other parts, and the auth server knows it. */
-async function theConsole(t: Test, { auth, console }: Readonly<Record<'auth' | 'console', StartedPod>>) {
+async function theConsole(
+  t: Test,
+  { auth, console, ratelimit, xds }: Readonly<Record<Service, StartedPod>>,
+): Promise<void> {
   await t.test('the console sends to the sign-in of the auth server, which knows it', async (t) => {
     const url = `http://127.0.0.1:${console.port('http')}`;
     const signIn = await fetch(url, { redirect: 'manual' });
@@ -228,6 +231,18 @@ async function theConsole(t: Test, { auth, console }: Readonly<Record<'auth' | '
     const authorize = `http://127.0.0.1:${auth.port('http')}${target.pathname}${target.search}`;
     const page = await fetch(authorize, { redirect: 'manual' });
     t.match([page.status, page.headers.get('location')], [302, /\/pages\//], await page.text());
+  });
+
+  await t.test('administrators of the auth server may use the admin APIs that it calls', async (t) => {
+    const token = await auth.exec(['services/auth/src/main.ts', 'admin', 'token']);
+    const headers = { authorization: `Bearer ${token.trim()}` };
+    for (const url of [
+      `http://127.0.0.1:${ratelimit.port('https-admin')}/v1/domains`,
+      `http://127.0.0.1:${xds.port('admin')}/v1/objects`,
+    ]) {
+      t.equal((await fetch(url)).status, 401, url);
+      t.equal((await fetch(url, { headers })).status, 200, url);
+    }
   });
 }
 

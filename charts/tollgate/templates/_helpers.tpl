@@ -149,6 +149,20 @@ spec:
 {{- if kindIs "bool" .Values.console.enabled | ternary .Values.console.enabled .Values.dev.enabled }}true{{ end -}}
 {{- end -}}
 
+{{/* Not empty when development mode lets administrators of the auth server use the admin APIs of other parts, for the console. */}}
+{{- define "tollgate.devAdministration" -}}
+{{- if and .Values.dev.enabled .Values.auth.enabled (include "tollgate.hasConsole" .) }}true{{ end -}}
+{{- end -}}
+
+{{/* (list context prefix): the settings of a part for that. The network of the cluster is trusted. */}}
+{{- define "tollgate.devAdministrationSettings" -}}
+{{- $context := index . 0 -}}
+{{- $prefix := index . 1 -}}
+{{ $prefix }}_KEYS_URL: http://{{ include "tollgate.partName" (list $context "auth") }}:{{ $context.Values.auth.ports.http }}
+{{ $prefix }}_KEYS_TOKEN: {{ include "tollgate.devPassword" (list $context "verifier") }}
+{{ $prefix }}_PLAINTEXT: "true"
+{{- end -}}
+
 {{/* URL of the console in browsers. That of `dev.enabled` leads to a forwarded port. */}}
 {{- define "tollgate.consoleUrl" -}}
 {{- .Values.console.settings.CONSOLE_EXTERNAL_URL | default .Values.global.consoleUrl | default (printf "http://localhost:%v" .Values.console.ports.http) -}}
@@ -171,6 +185,8 @@ CONSOLE_AUTH_URL: http://{{ $name }}:{{ .Values.auth.ports.http }}
 {{- $name := include "tollgate.partName" (list . "ratelimit") }}
 {{- if include "ratelimit.servesCounterApi" (dict "Values" .Values.ratelimit) }}
 CONSOLE_LIMITER_URLS: https://{{ $name }}.{{ .Release.Namespace }}.svc:{{ index .Values.ratelimit.ports "https-admin" }}
+{{- else if or (include "tollgate.devAdministration" .) (and .Values.ratelimit.counterApi.enabled (eq (toString .Values.ratelimit.settings.ADMIN_PLAINTEXT) "true")) }}
+CONSOLE_LIMITER_URLS: http://{{ $name }}-headless:{{ index .Values.ratelimit.ports "https-admin" }}
 {{- end }}
 {{- if include "ratelimit.servesMetrics" (dict "Values" .Values.ratelimit) }}
 {{- $path := .Values.ratelimit.settings.PULLMETRICS_PATH | default "/metrics" }}

@@ -149,6 +149,8 @@ export async function addAdminServer(
   const files = { certFile: adminTlsCert, keyFile: adminTlsKey, caFile: adminTlsClientCacert };
   const onCertificate = (validity: TlsValidity): void => tlsStats.setValidity('admin_server', validity);
   const tls = adminTlsCert === '' ? undefined : await watchTlsFiles(files, { logger, nowMs, onCertificate });
+  if (tls === undefined && settings.adminPlaintext)
+    logger.warn('serving the counter API without TLS, because of ADMIN_PLAINTEXT');
   const onHandshakeFailure = tlsStats.handshakeFailures('admin');
   const admin = createAdminServer({
     settings,

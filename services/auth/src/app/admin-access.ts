@@ -2,9 +2,10 @@ import { hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { auditEntry } from '../audit/audit-log.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
+import { isEqualSecret } from '../keys/secrets.ts';
 import { insufficientScope } from '../sessions/admin-request.ts';
 import type { AdminScope } from '../sessions/admin-scopes.ts';
-import { authenticateAdminClient } from '../sessions/authenticate.ts';
+import { type AdminCaller, authenticateAdminClient } from '../sessions/authenticate.ts';
 import { findAdminKey } from './admin-key.ts';
 import type { Context } from './context.ts';
 import { operations } from './operations.ts';
@@ -45,7 +46,10 @@ export async function authorizeAdmin(
   context: Context,
   scope: AdminScope | undefined,
 ): Promise<void> {
-  const caller = (await findAdminKey(request, context)) ?? (await authenticateAdminClient(request, context));
+  const caller =
+    findVerifier(request, context) ??
+    (await findAdminKey(request, context)) ??
+    (await authenticateAdminClient(request, context));
   if (caller === undefined) return;
   if (scope !== undefined && !hasAdminScope(caller.scopes, scope)) {
     const metadata = requestMetadata(request, context);
@@ -59,4 +63,16 @@ export async function authorizeAdmin(
     throw insufficientScope(scope);
   }
   request.limitedAdmin = caller;
+}
+
+/** The services that check credentials, by the token of the settings. */
+function findVerifier({ headers }: FastifyRequest, { settings }: Context): Required<AdminCaller> | undefined {
+  const { adminVerifierToken: expected } = settings;
+  const [, presented] = /^bearer (\S+)$/i.exec(headers.authorization ?? '') ?? [];
+  if (expected === '' || presented === undefined || !isEqualSecret(presented, expected)) return undefined;
+  const name = 'SVC_ADMIN_VERIFIER_TOKEN';
+  return {
+    actor: { kind: 'service_token', id: name, email: name, phone: '', userMetadata: {} },
+    scopes: new Set(['keys:verify']),
+  };
 }

@@ -72,6 +72,14 @@ export const apiKeySettings = {
     default: ['x-api-key'],
     doc: 'Request headers that may have an API key, besides `Authorization: Bearer`. They never reach upstreams.',
   }),
+  adminVerifierToken: text({
+    ...svc('ADMIN_VERIFIER_TOKEN'),
+    group,
+    default: '',
+    secret: true,
+    matches: { pattern: /^([\w\-.~+/]{32,}=*)?$/, form: 'at least 32 letters, digits or -._~+/' },
+    doc: 'Token with which the limiter (`ADMIN_KEYS_TOKEN`) and the xDS server (`XDS_ADMIN_KEYS_TOKEN`) check the credentials of administrators, instead of an API key. It has the admin scope `keys:verify` only, and works without `SVC_API_KEYS_ENABLED`.',
+  }),
   rateLimitApiKeys: int({
     ...svc('RATE_LIMIT_API_KEYS'),
     group,

@@ -17,12 +17,13 @@ interface Key {
   readonly key: string;
 }
 
-function start(t: Test) {
+function start(t: Test, settings: Readonly<Record<string, string>> = {}) {
   return startAuthServer(t, {
     API_KEYS_ENABLED: 'true',
     OAUTH_SERVER_ENABLED: 'true',
     EVENT_WEBHOOKS_ENABLED: 'true',
     CUSTOM_OAUTH_ENABLED: 'true',
+    ...settings,
   });
 }
 
@@ -336,6 +337,17 @@ t.test('a route of administrators without a scope fails the start', (t) => {
   t.throws(() => requiredScope({ method: 'GET', url: '/user', schema: {} }), /has no scope/);
   t.equal(requiredScope({ method: 'PUT', url: '/admin/users/:user_id', schema: {} }), 'users:write');
   t.end();
+});
+
+t.test('the token of the settings checks credentials, and does nothing else', async (t) => {
+  const verifier = 'of-the-limiter-and-the-xds-server';
+  const server = await start(t, { ADMIN_VERIFIER_TOKEN: verifier });
+  const verify = (by: string) =>
+    server.call('POST', '/admin/credentials/verify', { token: by, body: { credential: token } });
+  t.match(await verify(verifier), { status: 200, body: { valid: true, code: 'ok' } });
+  t.match(await verify(verifier.toUpperCase()), { status: 403, body: { error_code: 'bad_jwt' } });
+  const users = await server.call('GET', '/admin/users', { token: verifier });
+  t.match(users, { status: 403, body: { error_code: 'insufficient_scope' } });
 });
 
 t.test('another service checks the credentials that administrators send it', async (t) => {

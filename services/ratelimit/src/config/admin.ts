@@ -1,5 +1,5 @@
 import type { SettingProblem, SettingsCheck, SettingValues } from '@tollgate/kit/settings';
-import { port, text } from '@tollgate/kit/settings';
+import { bool, port, text } from '@tollgate/kit/settings';
 import { adminTokensForm, parseAdminTokens } from './admin-tokens.ts';
 
 const group = 'Counter API';
@@ -15,7 +15,13 @@ export const adminSettings = {
     env: 'ADMIN_HOST',
     group,
     default: '127.0.0.1',
-    doc: 'Address of the counter API. Anything but loopback requires TLS.',
+    doc: 'Address of the counter API. Anything but loopback requires TLS, or ADMIN_PLAINTEXT.',
+  }),
+  adminPlaintext: bool({
+    env: 'ADMIN_PLAINTEXT',
+    group,
+    default: false,
+    doc: 'Serve the counter API to the network without TLS, which lets others read tokens on the way. Only for a network that encrypts, such as a service mesh.',
   }),
   adminToken: text({
     env: 'ADMIN_TOKEN',
@@ -47,7 +53,7 @@ export const adminSettings = {
     group,
     default: '',
     secret: true,
-    doc: 'API key of the auth server with the admin scope `keys:verify`, which checks the keys and access tokens of callers.',
+    doc: '`SVC_ADMIN_VERIFIER_TOKEN` of the auth server, or an API key of it with the admin scope `keys:verify`: checks the keys and access tokens of callers.',
   }),
   adminTlsCert: text({
     env: 'ADMIN_TLS_CERT',
@@ -132,8 +138,11 @@ const sanNeedsAuthority: Check = (s, { problem }) =>
 
 /** A token in plain HTTP can be read on the way. */
 const networkNeedsTls: Check = (s, { problem }): SettingProblem | undefined =>
-  s.adminPort !== 0 && s.adminTlsCert === '' && !isLoopback(s)
-    ? problem('adminHost', 'a loopback address such as 127.0.0.1, because ADMIN_TLS_CERT is not set')
+  s.adminPort !== 0 && s.adminTlsCert === '' && !s.adminPlaintext && !isLoopback(s)
+    ? problem(
+        'adminHost',
+        'a loopback address such as 127.0.0.1, because ADMIN_TLS_CERT is not set: set ADMIN_PLAINTEXT=true in a network that encrypts',
+      )
     : undefined;
 
 function isLoopback({ adminHost }: SettingValues<Spec>): boolean {

@@ -46,6 +46,7 @@ const table: Readonly<
   grpcClientTlsSan: ['GRPC_CLIENT_TLS_SAN', '', '', ''],
   adminPort: ['ADMIN_PORT', 0, '0', 0, '65536', 'off'],
   adminHost: ['ADMIN_HOST', '127.0.0.1', '::1', '::1'],
+  adminPlaintext: ['ADMIN_PLAINTEXT', false, 'true', true, 'on'],
   adminToken: ['ADMIN_TOKEN', '', 'sesame-sesame-16', 'sesame-sesame-16', 'too-short', 'with a blank in it'],
   adminTokens: ['ADMIN_TOKENS', '', 'app:read:sesame-sesame-16', 'app:read:sesame-sesame-16'],
   adminKeysUrl: ['ADMIN_KEYS_URL', '', '', '', 'auth:9999', 'https://u:p@auth'],

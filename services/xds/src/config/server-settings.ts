@@ -51,7 +51,7 @@ export const serverSettings = {
     group,
     default: '',
     secret: true,
-    doc: 'API key of the auth server with the admin scope `keys:verify`, which checks the keys and access tokens of clients.',
+    doc: '`SVC_ADMIN_VERIFIER_TOKEN` of the auth server, or an API key of it with the admin scope `keys:verify`: checks the keys and access tokens of clients.',
   }),
   adminPlaintext: bool({
     env: 'XDS_ADMIN_PLAINTEXT',
