@@ -24,6 +24,11 @@ export const errors = defineErrors({
     message:
       'The form is of an earlier session or another site, and nothing was changed. Load the page again.',
   },
+  session_ended: {
+    httpStatus: 401,
+    grpcStatus: grpcStatus.unauthenticated,
+    message: 'Your session has ended. Load the page again to sign in.',
+  },
   not_confirmed: {
     httpStatus: 400,
     grpcStatus: grpcStatus.invalidArgument,

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import type { Logger } from '@tollgate/kit/logger';
 import type { FastifyReply } from 'fastify';
 import type { Permission } from '../scopes.ts';
 import type { Visit } from './visit.ts';
@@ -19,11 +20,31 @@ export interface DownloadRoute {
   readonly open: (visit: Visit) => Promise<Download>;
 }
 
-/** Sends a file in pieces. An error ends the connection: no file looks complete. */
-export function sendDownload(reply: FastifyReply, { type, fileName, content }: Download): FastifyReply {
+/**
+ * Sends a file in pieces. An error, such as the end of the session, cuts the connection before the
+ * end of the response: no file looks complete.
+ */
+export function sendDownload(
+  logger: Logger,
+  reply: FastifyReply,
+  { type, fileName, content }: Download,
+): FastifyReply {
   return reply
     .header('cache-control', 'no-store')
     .header('content-disposition', `attachment; filename="${fileName}"`)
     .type(type)
-    .send(Readable.from(content));
+    .send(Readable.from(logFailure(logger, fileName, content)));
+}
+
+async function* logFailure(
+  logger: Logger,
+  fileName: string,
+  content: Download['content'],
+): AsyncGenerator<string> {
+  try {
+    yield* content;
+  } catch (error) {
+    logger.warn({ err: error, file: fileName }, 'failed to send a whole file');
+    throw error;
+  }
 }

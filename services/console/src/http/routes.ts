@@ -64,7 +64,7 @@ export function addAreas(app: FastifyInstance, context: Context, areas: readonly
     for (const { path, permission, open } of downloads)
       app.get(path, options, (request, reply) =>
         show(context, permission, { request, reply }, async (visit) =>
-          sendDownload(reply, await open(visit)),
+          sendDownload(context.logger, reply, await open(visit)),
         ),
       );
     for (const action of actions)
@@ -148,6 +148,7 @@ const endedSession = new Set(['bad_jwt', 'session_expired', 'session_not_found',
 
 /** Whether the person has to sign in again: the token is refused, or cannot be refreshed. */
 function endsSession(error: unknown): boolean {
+  if (isAppError(error, 'session_ended')) return true;
   if (error instanceof OAuthError) return !error.retryable;
   if (error instanceof ServiceError)
     return (error.status === 401 || error.status === 403) && endedSession.has(error.code);

@@ -26,7 +26,8 @@ export function addSignInRoutes(app: FastifyInstance, context: Context): void {
     reply.header('set-cookie', cookies.clear(name));
     try {
       const completed = await signIn.complete(query, sealed ?? '');
-      await assertAdministrator(new SessionClients({ settings, outages, token: completed.token.token }));
+      const token = () => Promise.resolve(completed.token.token);
+      await assertAdministrator(new SessionClients({ settings, outages, token }));
       reply.header('set-cookie', startSession(context, request, completed));
       metrics.signIns.inc({ result: 'succeeded' });
       logger.info({ user_id: completed.person.id }, 'signed in');

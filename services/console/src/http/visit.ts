@@ -1,6 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
 import { isPermitted, type Permission } from '../scopes.ts';
 import { assertAdministrator } from '../services/administrator.ts';
 import { SessionClients } from '../services/session-clients.ts';
@@ -26,8 +27,8 @@ export class Visit {
   readonly #request: FastifyRequest;
   readonly #regions = new Map<string, Html>();
 
-  private constructor(context: Context, session: Session, request: FastifyRequest, token: string) {
-    const { settings, outages } = context;
+  private constructor(context: Context, session: Session, request: FastifyRequest) {
+    const { settings, outages, sessions } = context;
     this.context = context;
     this.session = session;
     this.nowMs = context.nowMs();
@@ -35,6 +36,11 @@ export class Visit {
     this.region = this.url.searchParams.get(regionParameter) ?? undefined;
     this.url.searchParams.delete(regionParameter);
     this.#request = request;
+    const token = (): Promise<string> => {
+      // A download may outlast the session.
+      if (sessions.find(session.id) === undefined) throw errors.session_ended();
+      return freshToken(session);
+    };
     this.services = new SessionClients({ settings, outages, token });
   }
 
@@ -44,7 +50,8 @@ export class Visit {
    */
   static async open(context: Context, session: Session, request: FastifyRequest): Promise<Visit> {
     const before = session.tokens.token;
-    const visit = new Visit(context, session, request, await freshToken(session));
+    await freshToken(session);
+    const visit = new Visit(context, session, request);
     // The role of the person may have changed since the last token.
     if (session.tokens.token !== before) await assertAdministrator(visit.services);
     return visit;

@@ -48,8 +48,8 @@ export interface ReplicaResult<T> {
 interface SessionClientsOptions {
   readonly settings: Pick<Settings, 'authUrl' | 'limiterUrls' | 'xdsUrl' | 'xdsToken' | 'requestTimeoutMs'>;
   readonly outages: Outages;
-  /** The access token of the person. */
-  readonly token: string;
+  /** The access token of the person, asked for before each request: it may have been refreshed. */
+  readonly token: () => Promise<string>;
   /** Default: those of DNS. */
   readonly addresses?: Addresses;
 }
@@ -64,25 +64,26 @@ export class SessionClients {
   }
 
   /** Sends a request to the auth server. @throws ServiceError */
-  auth<T>(request: Request<AuthClient, T>): Promise<T> {
-    const { settings, token } = this.#options;
+  async auth<T>(request: Request<AuthClient, T>): Promise<T> {
+    const { settings } = this.#options;
     const url = settings.authUrl;
+    const token = await this.#options.token();
     const client = createAuthClient({ url, token, timeoutMs: settings.requestTimeoutMs });
     return this.#ask('The auth server', url, () => request(client));
   }
 
   /** Sends a request to the xDS server. @throws ServiceError */
-  xds<T>(request: Request<XdsClient, T>): Promise<T> {
-    const { settings, token } = this.#options;
-    const { xdsUrl: url, requestTimeoutMs: timeoutMs } = settings;
-    const client = createXdsClient({ url, token: settings.xdsToken || token, timeoutMs });
+  async xds<T>(request: Request<XdsClient, T>): Promise<T> {
+    const { xdsUrl: url, xdsToken, requestTimeoutMs: timeoutMs } = this.#options.settings;
+    const client = createXdsClient({ url, token: xdsToken || (await this.#options.token()), timeoutMs });
     return this.#ask('The xDS server', url, () => request(client));
   }
 
   /** Sends a request to every replica of the rate limit services. */
   async limiters<T>(request: Request<LimiterClient, T>): Promise<readonly ReplicaResult<T>[]> {
-    const { settings, token, addresses } = this.#options;
+    const { settings, addresses } = this.#options;
     const replicas = await resolveReplicas(settings.limiterUrls, addresses);
+    const token = await this.#options.token();
     return Promise.all(
       replicas.map(async (url) => {
         const client = createLimiterClient({ url, token, timeoutMs: settings.requestTimeoutMs });

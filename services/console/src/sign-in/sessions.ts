@@ -108,11 +108,17 @@ export class Sessions {
 export async function freshToken({ tokens }: Session): Promise<string> {
   const { token } = tokens;
   if (!token.expiresWithin(refreshAheadSeconds)) return token.token;
-  tokens.refreshing ??= token.refresh().finally(() => {
+  tokens.refreshing ??= refresh(tokens);
+  return (await tokens.refreshing).token;
+}
+
+async function refresh(tokens: Tokens): Promise<AccessToken> {
+  try {
+    tokens.token = await tokens.token.refresh();
+    return tokens.token;
+  } finally {
     tokens.refreshing = undefined;
-  });
-  tokens.token = await tokens.refreshing;
-  return tokens.token.token;
+  }
 }
 
 /** 256 random bits. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t from 'tap';
-import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readCookies, readText, skip, submit } from '../support/console-suite.ts';
 
 t.setTimeout(180_000);
 t.test('audit log and deliveries', { skip }, async (t) => {
@@ -17,7 +17,13 @@ t.test('audit log and deliveries', { skip }, async (t) => {
   const address = receiver.address();
   const port = typeof address === 'object' ? address?.port : undefined;
   const suite = await ConsoleSuite.start(t, {
-    auth: { SVC_EVENT_WEBHOOKS_ENABLED: 'true', SVC_EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1' },
+    auth: {
+      ...{ SVC_EVENT_WEBHOOKS_ENABLED: 'true', SVC_EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1' },
+      // Tokens are refreshed 30 seconds before they expire: before each request, then.
+      SVC_JWT_EXP: '20s',
+    },
+    // A busy machine is no failure.
+    settings: { CONSOLE_REQUEST_TIMEOUT: '60s' },
   });
   const sql = postgres(suite.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
@@ -48,6 +54,7 @@ t.test('audit log and deliveries', { skip }, async (t) => {
     t.equal(links, '/audit/export.csv?action=user_signedup,/audit/export.jsonl?action=user_signedup');
     const csv = String(await read('/audit/export.csv?action=user_signedup'));
     t.match(csv, /^200\nattachment; filename="audit-\d{4}-\d\d-\d\d\.csv"\ntime,action,actor,/);
+    t.notMatch(suite.logs(), 'failed to send a whole file');
     t.equal(csv.trimEnd().split('\r\n').length, 3, 'a head and both users');
     const [, , ...lines] = String(await read('/audit/export.jsonl?action=user_signedup'))
       .trimEnd()
@@ -78,7 +85,36 @@ t.test('audit log and deliveries', { skip }, async (t) => {
     statusOfReceiver = 500;
     await submit(page, '/test');
     t.match(await readText(page, 'body'), /The test event failed: .*500/);
-    const entries = await suite.callAuth('GET', `/admin/audit?actor_id=${suite.admin.id}&limit=10`);
-    t.match(JSON.stringify(entries), /webhook/, 'the audit log names the person');
+    const entries = await suite.callAuth('GET', `/admin/audit?actor_id=${suite.admin.id}&limit=100`);
+    for (const action of ['event_redelivered', 'webhook_tested'])
+      t.match(JSON.stringify(entries), `"${action}"`, 'the audit log names the person');
+  });
+
+  await t.test('an export outlives its access token, and breaks off with the session', async (t) => {
+    // More than the buffers of a connection have.
+    const entries = 5_000;
+    await sql`insert into auth.audit_log_entries (id, payload, created_at, ip_address)
+      select gen_random_uuid(), json_build_object('action', 'padding', 'text', repeat('x', 4000)), now() - n * interval '1 ms', ''
+      from generate_series(1, ${entries}::int) n`;
+    const cookie = await readCookies(page, suite.url);
+    const save = (path: string) => fetch(suite.url + path, { headers: { cookie } });
+    const countRefreshes = async () =>
+      Number((await sql`select count(*) as total from auth.refresh_tokens`)[0]?.total);
+    for (const [format, separator, heads] of [
+      ['csv', '\r\n', 1],
+      ['jsonl', '\n', 0],
+    ] as const) {
+      const before = await countRefreshes();
+      const file = await (await save(`/audit/export.${format}?action=padding`)).text();
+      t.equal(file.trimEnd().split(separator).length, entries + heads);
+      t.ok((await countRefreshes()) >= before + entries / 1000, 'the token is refreshed for each page');
+    }
+    t.notMatch(suite.logs(), 'failed to send a whole file');
+    const response = await save('/audit/export.jsonl?action=padding');
+    t.equal(response.status, 200);
+    // The server waits for the reader meanwhile.
+    await suite.callAuth('DELETE', `/admin/users/${suite.admin.id}/sessions`);
+    await t.rejects(response.text(), 'the connection is cut');
+    t.match(suite.logs(), 'failed to send a whole file');
   });
 });

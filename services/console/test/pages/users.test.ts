@@ -2,7 +2,7 @@
 import { startSmtp } from '@tollgate/testkit/smtp';
 import postgres from 'postgres';
 import t from 'tap';
-import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readCookies, readText, skip, submit } from '../support/console-suite.ts';
 
 t.setTimeout(180_000);
 t.test('users in the console', { skip }, async (t) => {
@@ -125,7 +125,7 @@ t.test('users in the console', { skip }, async (t) => {
   });
 
   await t.test('forms of other sites are rejected, and a sign-out ends the session', async (t) => {
-    const cookie = String(await cookieOf(page, suite.url));
+    const cookie = await readCookies(page, suite.url);
     const post = (form: Record<string, string>, headers: Record<string, string>) =>
       fetch(`${suite.url}/sign-out`, {
         method: 'POST',
@@ -154,7 +154,7 @@ t.test('users in the console', { skip }, async (t) => {
     t.match(await page.evaluate('location.origin'), suite.auth.url);
     await submit(page, '/sign-in', { identifier: suite.admin.email, password: suite.password });
     await suite.approve(page, '/users');
-    const cookie = String(await cookieOf(page, suite.url));
+    const cookie = await readCookies(page, suite.url);
     t.notMatch(cookie, 'tollgate-console-sign-in', 'the sign-in has completed');
     const again = await fetch(`${suite.url}/callback?code=x&state=y`, {
       headers: { cookie },
@@ -196,10 +196,3 @@ t.test('users in the console', { skip }, async (t) => {
     t.match(await readText(page), /does not answer.*has not answered since.*curl -i/s);
   });
 });
-
-async function cookieOf(page: Awaited<ReturnType<ConsoleSuite['newPage']>>, url: string): Promise<string> {
-  const { cookies } = (await page.send('Network.getCookies', { urls: [url] })) as {
-    cookies: { name: string; value: string }[];
-  };
-  return cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
-}

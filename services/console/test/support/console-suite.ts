@@ -200,6 +200,15 @@ export async function submit(
   );
 }
 
+/** The cookies that a page sends, as in the header `Cookie`. */
+export async function readCookies(page: ChromiumPage, url: string): Promise<string> {
+  // Parsed boundary: the protocol of the browser.
+  const { cookies } = (await page.send('Network.getCookies', { urls: [url] })) as {
+    cookies: { name: string; value: string }[];
+  };
+  return cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+}
+
 /** The visible text of a page. */
 export async function readText(page: ChromiumPage, selector = 'main'): Promise<string> {
   return String(await page.evaluate(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? ''`));
