@@ -85,6 +85,12 @@ t.test('other errors are returned to the client, with state and issuer', async (
   }
 });
 
+t.test('without a page that asks for consent the client gets server_error', async (t) => {
+  const { server, request } = await start(t, { OAUTH_SERVER_AUTHORIZATION_PATH: '' });
+  const { headers } = await openAuthorize(server, request);
+  t.equal(redirectParameter(headers.get('location'), 'error'), 'server_error');
+});
+
 t.test('a request belongs to the user who opens it first', async (t) => {
   const { server, user, request } = await start(t);
   const other = await signUp(server, { email: 'eve@example.com' });

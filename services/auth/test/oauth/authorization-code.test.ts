@@ -1,11 +1,13 @@
 // From a client to a token of a user: authorization request, consent, code and tokens.
 import { createHash } from 'node:crypto';
 import { AuthClient } from '@supabase/auth-js';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
 import * as openid from 'openid-client';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { startHookServer } from '../helpers/hook-server.ts';
 import {
   applicationUri,
   authorizationServer,
@@ -222,4 +224,72 @@ t.test('a refresh issues an ID token, and an access token with fewer scopes if a
   const info = await server.call('GET', '/oauth/userinfo', { token });
   t.match(info.body, { email: 'ada@example.com' });
   t.match(await refresh({}), { body: { scope: 'openid email phone' } }, 'the session keeps its scopes');
+});
+
+t.test('userinfo and ID tokens have the claims of the scopes, and no others', async (t) => {
+  const server = await start(t);
+  const data = { full_name: 'Ada', user_name: 'ada', avatar_url: 'https://cdn.example/ada.png' };
+  const user = await signUp(server, { data });
+  await server.call('PUT', `/admin/users/${user.userId}`, {
+    token: adminToken(),
+    body: { phone: '491700000000', phone_confirm: true },
+  });
+  const client = await createApplication(server);
+  const claims = {
+    email: { email: 'ada@example.com', email_verified: true },
+    profile: { name: 'Ada', preferred_username: 'ada', picture: data.avatar_url, updated_at: Number },
+    phone: { phone: '491700000000', phone_verified: true, phone_number: '+491700000000' },
+  };
+  for (const [scope, expected] of Object.entries(claims)) {
+    const request = { client_id: client.client_id, scope: `openid ${scope}` };
+    const { body } = await redeem(server, client, await authorize(server, user.accessToken, request));
+    const info = await server.call('GET', '/oauth/userinfo', { token: String(body.access_token) });
+    t.match(info.body, { sub: user.userId, ...expected }, scope);
+    t.match(decodeJwt(String(body.id_token)), { sub: user.userId, ...expected }, scope);
+    t.equal('user_metadata' in info.body, scope === 'profile');
+    const others = Object.entries(claims).filter(([name]) => name !== scope);
+    for (const name of others.flatMap(([, members]) => Object.keys(members)))
+      t.notOk(name in info.body, `${name} with ${scope}`);
+  }
+});
+
+t.test('consents are events and in the audit log, with the client, and hooks see its tokens', async (t) => {
+  const hook = await startHookServer(t);
+  hook.answer((event) => ({
+    body: event.claims ? { claims: { ...Object(event.claims), plan: 'pro' } } : {},
+  }));
+  const { HOOK_CUSTOM_ACCESS_TOKEN_SECRETS: secrets = '', ...variables } =
+    hook.variables('CUSTOM_ACCESS_TOKEN');
+  const server = await start(t, {
+    ...{ ...variables, HOOK_CUSTOM_ACCESS_TOKEN_SECRETS: secrets },
+    ...{ EVENT_WEBHOOK_URI: hook.url, EVENT_WEBHOOK_SECRETS: secrets },
+    EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1',
+  });
+  const { accessToken: token } = await signUp(server);
+  const client = await createApplication(server);
+  const { client_id } = client;
+  const { body } = await redeem(server, client, await authorize(server, token, { client_id }));
+  t.match(decodeJwt(String(body.access_token)), { client_id, plan: 'pro' });
+  const called = hook.requests.map(({ event }) => event).findLast(({ claims }) => claims !== undefined);
+  t.match(called, {
+    claims: { client_id, scope: 'email' },
+    authentication_method: 'oauth_provider/authorization_code',
+  });
+  await server.call('DELETE', `/user/oauth/grants?client_id=${client_id}`, { token });
+  const events = () =>
+    hook.requests.map(({ event }) => event).filter(({ type }) => /^oauth_grant/.test(String(type)));
+  await awaitUntil(() => events().length === 2, { what: 'the events' });
+  t.match(events(), [
+    { type: 'oauth_grant.approved', data: { details: { client_id } } },
+    { type: 'oauth_grant.revoked', data: { details: { client_id } } },
+  ]);
+  const { text } = await server.call('GET', '/admin/audit', { token: adminToken() });
+  for (const action of ['oauth_grant_approved', 'oauth_grant_revoked'])
+    t.match(
+      // Parsed boundary: members that the test uses.
+      (JSON.parse(text) as { payload: object }[])
+        .map(({ payload }) => payload)
+        .filter((payload) => Object.values(payload).includes(action)),
+      [{ action, traits: { client_id } }],
+    );
 });

@@ -259,6 +259,32 @@ t.test('without the OAuth server its routes are 404, and the metadata have the k
   t.notOk('token_endpoint' in body);
 });
 
+t.test('clients register themselves where that is allowed, ten in five minutes', async (t) => {
+  const register = (server: AuthServer, members: object = {}) =>
+    server.call('POST', '/oauth/clients/register', {
+      body: { client_name: 'App', redirect_uris: ['https://app.example/cb'], ...members },
+      headers: { 'x-client': '192.0.2.1' },
+    });
+  const closed = { status: 403, body: { error_code: 'oauth_dynamic_client_registration_disabled' } };
+  t.match(await register(await start(t)), closed);
+  const server = await start(t, {
+    OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION: 'true',
+    RATE_LIMIT_HEADER: 'x-client',
+  });
+  const { body } = await server.call('GET', '/.well-known/oauth-authorization-server');
+  t.equal(body.registration_endpoint, 'http://localhost:9999/oauth/clients/register');
+  t.match(await register(server), {
+    status: 201,
+    body: { client_secret: /^[\w-]{43}$/, client_type: 'confidential', registration_type: 'dynamic' },
+  });
+  const open = await register(server, { token_endpoint_auth_method: 'none' });
+  t.match(open, { status: 201, body: { client_type: 'public', client_secret: undefined } });
+  for (let count = 2; count < 10; count++) t.equal((await register(server)).status, 201);
+  t.match(await register(server), { status: 429, body: { error_code: 'over_request_rate_limit' } });
+  server.clock.advance(5 * 60_000);
+  t.equal((await register(server)).status, 201);
+});
+
 t.test('the metadata announce what exists', async (t) => {
   const server = await start(t);
   const { body, headers } = await server.call('GET', '/.well-known/oauth-authorization-server');

@@ -173,6 +173,22 @@ t.test('only the button of the page approves', async (t) => {
   t.equal((await browser.open(`${apiUrl}/pages/consent?authorization_id=x`)).status, 404);
 });
 
+t.test('the page shows the logo of a client from its own host only', async (t) => {
+  const { server, browser } = await start(t);
+  await browser.submit(`${apiUrl}/pages/sign-in`, ada);
+  for (const [logo_uri, isShown] of [
+    ['https://app.example.org/logo.png', true],
+    ['https://cdn.example.org/logo.png', false],
+    ['http://app.example.org/logo.png', false],
+  ] as const) {
+    const client = await createApplication(server, { logo_uri });
+    const shown = await browser.open(await ask(server, client.client_id));
+    t.equal((await shown.text()).includes('<img'), isShown, logo_uri);
+    const policy = shown.headers.get('content-security-policy') ?? '';
+    t.equal(/img-src[^;]* https:\/\/app.example.org/.test(policy), isShown, policy);
+  }
+});
+
 t.test('the page has the language of the browser', async (t) => {
   const { server, client, browser } = await start(t);
   await browser.submit(`${apiUrl}/pages/sign-in`, ada);
