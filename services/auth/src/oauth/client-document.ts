@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonObject } from '@tollgate/kit/json';
 import { toObject } from '../outbound/post-form.ts';
 import { type ClientInput, defaultGrants } from './client-input.ts';
-import { deviceGrantType } from './grant.ts';
+import { openGrants } from './grant.ts';
 
 /** Claims and headers of the gateway have this length at most. */
 const maxUrlChars = 255;
@@ -40,8 +40,6 @@ export class DocumentProblem extends Error {
   override readonly name = 'DocumentProblem';
 }
 
-/** Grants that a document may ask for; others are ignored, as RFC 7591 §2 allows. */
-const documentGrants: readonly string[] = ['authorization_code', 'refresh_token', deviceGrantType];
 const documentMethods: readonly string[] = ['none', 'private_key_jwt'];
 /** Anyone can read a document: it must not have them. */
 const secretMembers = ['client_secret', 'client_secret_expires_at'] as const;
@@ -68,7 +66,8 @@ export function readDocument(url: string, text: string): ClientInput {
     client_uri: readText(document, 'client_uri'),
     logo_uri: readText(document, 'logo_uri'),
     redirect_uris: readTexts(document, 'redirect_uris') ?? [],
-    grant_types: grants.filter((grant) => documentGrants.includes(grant)),
+    // Others are ignored, as RFC 7591 §2 allows.
+    grant_types: grants.filter((grant) => openGrants.includes(grant)),
     metadata: {
       post_logout_redirect_uris: [...(readTexts(document, 'post_logout_redirect_uris') ?? [])],
       backchannel_logout_uri: readText(document, 'backchannel_logout_uri'),

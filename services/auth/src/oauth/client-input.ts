@@ -8,7 +8,7 @@ import { isAdminScope, isKnownAdminScope } from '../sessions/admin-scopes.ts';
 import { type ClientMetadata, findMetadataProblem, mergeMetadata } from './client-metadata.ts';
 import { type AuthMethod, authMethods, type OAuthClient } from './client-store.ts';
 import { findRedirectUriProblem, isWebUri, maxUriChars } from './client-uris.ts';
-import { deviceGrantType, exchangeGrantType } from './grant.ts';
+import { grantTypes } from './grant.ts';
 import { isScope } from './scopes.ts';
 
 /** Members that administrators can set. Absent members are not changed, or have defaults. */
@@ -34,12 +34,6 @@ export interface ClientInput {
 
 type Checked = Omit<OAuthClient, 'id' | 'created_at' | 'updated_at' | 'client_secret_hash'>;
 
-const grantTypes: readonly string[] = [
-  ...['authorization_code', 'refresh_token', 'client_credentials'],
-  deviceGrantType,
-  exchangeGrantType,
-  jwtBearerGrantType,
-];
 export const defaultGrants: readonly string[] = ['authorization_code', 'refresh_token'];
 
 /** Bounds of lists, and of texts that tables, headers and tokens carry. */
@@ -159,14 +153,15 @@ function findGrantProblem({
   metadata: { workload_identities: workloads = [] },
 }: Checked): string | undefined {
   if (grants.length === 0) return 'grant_types cannot be empty';
-  if (!grants.every((grant) => grantTypes.includes(grant)))
-    return `grant_types must only contain ${grantTypes.join(', ')}`;
+  if (!grants.every((grant) => Object.hasOwn(grantTypes, grant)))
+    return `grant_types must only contain ${Object.keys(grantTypes).join(', ')}`;
   if (grants.includes(jwtBearerGrantType) !== workloads.length > 0)
     return `the grant type ${jwtBearerGrantType} and workload_identities need each other`;
-  // RFC 6749 §4.4: only confidential clients may use this grant.
-  const confidential = ['client_credentials', exchangeGrantType].find((grant) => grants.includes(grant));
+  const confidential = Object.entries(grantTypes).find(
+    ([name, clients]) => clients === 'confidential' && grants.includes(name),
+  );
   return type === 'public' && confidential !== undefined
-    ? `a public client cannot have the grant type ${confidential}`
+    ? `a public client cannot have the grant type ${confidential[0]}`
     : undefined;
 }
 

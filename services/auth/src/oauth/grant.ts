@@ -1,5 +1,7 @@
+import type { Settings } from '../config/settings.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Issuers } from '../issuers/issuers.ts';
+import { jwtBearerGrantType } from '../keys/client-tokens.ts';
 import type { AuthorizationDetail } from './authorization-details.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { PresentedClient } from './client-authentication.ts';
@@ -10,6 +12,29 @@ export const deviceGrantType = 'urn:ietf:params:oauth:grant-type:device_code';
 
 /** @see RFC 8693 §2.1 https://www.rfc-editor.org/rfc/rfc8693#section-2.1 */
 export const exchangeGrantType = 'urn:ietf:params:oauth:grant-type:token-exchange';
+
+/**
+ * The clients that may have a grant. `all`: also clients that register themselves; `assigned`:
+ * clients of administrators; `confidential`: clients of administrators with a secret or a key.
+ * How a grant is served is in `token.ts`.
+ *
+ * @see RFC 6749 §4.4, RFC 8693 §5
+ */
+export const grantTypes = {
+  authorization_code: 'all',
+  refresh_token: 'all',
+  client_credentials: 'confidential',
+  [exchangeGrantType]: 'confidential',
+  [jwtBearerGrantType]: 'assigned',
+  [deviceGrantType]: 'all',
+} as const;
+
+export type GrantType = keyof typeof grantTypes;
+
+/** Grants of clients that have registered themselves. */
+export const openGrants: readonly string[] = Object.entries(grantTypes).flatMap(([name, clients]) =>
+  clients === 'all' ? [name] : [],
+);
 
 export type GrantContext = AuthorizationContext & {
   /** Undefined until external authorization is composed: no other issuer is trusted. */
@@ -44,6 +69,8 @@ export interface TokenRequest {
 }
 
 export interface GrantDefinition {
+  /** Default: always. */
+  readonly isServed?: (settings: Settings) => boolean;
   /** Finds the client of a request. Default: by its authentication. */
   readonly findClient?: (
     context: GrantContext,

@@ -1,9 +1,7 @@
 import { algorithmNames } from '@tollgate/policies/routes-file/algorithms';
-import type { Settings } from '../config/settings.ts';
 import { proofAlgorithms } from '../dpop/proof.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { builtInTexts } from '../i18n/texts/texts.ts';
-import { jwtBearerGrantType } from '../keys/client-tokens.ts';
 import { issuerUrl } from '../keys/jwt.ts';
 import { jwksMaxAgeSeconds } from '../keys/key-source.ts';
 import { hasHostedPage, promptValues } from './authorization-request.ts';
@@ -14,17 +12,10 @@ import { requireOAuthServer } from './client-routes.ts';
 import { authMethods } from './client-store.ts';
 import type { OAuthContext } from './clients.ts';
 import { devicePath, servesDevices } from './device-authorization.ts';
-import { deviceGrantType } from './grant.ts';
 import { claimNames } from './id-token.ts';
 import { pushedPath } from './pushed-request.ts';
 import { userScopes } from './scopes.ts';
 import { servedGrants } from './token.ts';
-
-function isServed(grant: string, settings: Settings): boolean {
-  if (grant === deviceGrantType) return servesDevices(settings);
-  // The routes file of external authorization names the issuers.
-  return grant !== jwtBearerGrantType || settings.extAuthzEnabled;
-}
 
 /**
  * The metadata of the authorization server. Without the OAuth server, resource servers find only
@@ -79,7 +70,7 @@ export const addMetadataRoutes: AddRoutes<OAuthContext> = (api, context) => {
       }),
       code_challenge_methods_supported: ['S256', 'plain'],
       authorization_response_iss_parameter_supported: true,
-      grant_types_supported: servedGrants.filter((grant) => isServed(grant, settings)),
+      grant_types_supported: servedGrants(settings),
       dpop_signing_alg_values_supported: proofAlgorithms,
       token_endpoint_auth_methods_supported: authMethods,
       token_endpoint_auth_signing_alg_values_supported: algorithmNames,

@@ -8,7 +8,7 @@ import { commonDetailsTypes } from './authorization-details.ts';
 import { type ClientInput, defaultGrants } from './client-input.ts';
 import { registeredMembers, requireOAuthServer, toInput } from './client-routes.ts';
 import { anyone, createClient, type OAuthContext, toClientJson } from './clients.ts';
-import { deviceGrantType } from './grant.ts';
+import { openGrants } from './grant.ts';
 import { commonScopes, splitScope } from './scopes.ts';
 
 /** Members that are not stored. Others of RFC 7591 are ignored, as §2 requires of unknown ones. */
@@ -31,7 +31,6 @@ const registrationBody = body({
 
 type Registration = Static<typeof registrationBody>;
 
-const userGrants: readonly string[] = [...defaultGrants, deviceGrantType];
 /** A client must not rely on a protection that it does not get. */
 const unsupported = [
   'id_token_encrypted_response_alg',
@@ -84,8 +83,8 @@ export const addRegistrationRoutes: AddRoutes<OAuthContext> = (api, context) => 
 function checkRegistration({ keys }: OAuthContext, registration: Registration): void {
   const { grant_types: grants = defaultGrants, response_types: types = ['code'] } = registration;
   const { subject_type: subject = 'public', id_token_signed_response_alg: alg } = registration;
-  if (!grants.every((grant) => userGrants.includes(grant)))
-    throw invalidMetadata(`grant_types must only contain ${userGrants.join(', ')}`);
+  if (!grants.every((grant) => openGrants.includes(grant)))
+    throw invalidMetadata(`grant_types must only contain ${openGrants.join(', ')}`);
   if (!types.every((type) => type === 'code')) throw invalidMetadata('response_types must only contain code');
   if (subject !== 'public') throw invalidMetadata('subject_type must be public');
   if (alg !== undefined && alg !== keys.current.alg)

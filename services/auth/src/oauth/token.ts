@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { Settings } from '../config/settings.ts';
 import { readProof } from '../dpop/request.ts';
 import { OAuthError } from '../errors.ts';
 import { type Api, body, optionalText } from '../http/api.ts';
@@ -13,26 +14,31 @@ import {
   presentedClient,
   readClient,
 } from './client-request.ts';
+import { servesDevices } from './device-authorization.ts';
 import { grantDeviceCode } from './device-code.ts';
-import { deviceGrantType, exchangeGrantType, type GrantDefinition } from './grant.ts';
+import { deviceGrantType, exchangeGrantType, type GrantDefinition, type GrantType } from './grant.ts';
 import { grantRefreshToken } from './refresh-token.ts';
 import { exchangeParameters, grantTokenExchange } from './token-exchange.ts';
 import { findWorkloadClient } from './workload-assertion.ts';
 
-/** Grants by `grant_type`. */
-const grants: ReadonlyMap<string, GrantDefinition> = new Map<string, GrantDefinition>([
-  ['authorization_code', { parameters: codeParameters, grant: grantAuthorizationCode }],
-  ['refresh_token', { parameters: ['refresh_token'], grant: grantRefreshToken }],
-  ['client_credentials', { parameters: [], grant: grantClientCredentials }],
-  [exchangeGrantType, { parameters: exchangeParameters, grant: grantTokenExchange }],
-  [
-    jwtBearerGrantType,
-    { parameters: ['assertion'], findClient: findWorkloadClient, grant: grantClientCredentials },
-  ],
-  [deviceGrantType, { parameters: ['device_code'], grant: grantDeviceCode }],
-]);
+const definitions: Readonly<Record<GrantType, GrantDefinition>> = {
+  authorization_code: { parameters: codeParameters, grant: grantAuthorizationCode },
+  refresh_token: { parameters: ['refresh_token'], grant: grantRefreshToken },
+  client_credentials: { parameters: [], grant: grantClientCredentials },
+  [exchangeGrantType]: { parameters: exchangeParameters, grant: grantTokenExchange },
+  [jwtBearerGrantType]: {
+    ...{ parameters: ['assertion'], findClient: findWorkloadClient, grant: grantClientCredentials },
+    // The routes file of external authorization names the issuers.
+    isServed: ({ extAuthzEnabled }) => extAuthzEnabled,
+  },
+  [deviceGrantType]: { parameters: ['device_code'], grant: grantDeviceCode, isServed: servesDevices },
+};
+const grants: ReadonlyMap<string, GrantDefinition> = new Map(Object.entries(definitions));
 
-export const servedGrants: readonly string[] = [...grants.keys()];
+/** Grants that clients can use with the settings. */
+export function servedGrants(settings: Settings): readonly string[] {
+  return [...grants].flatMap(([name, { isServed }]) => (isServed?.(settings) === false ? [] : [name]));
+}
 
 const tokenBody = body({
   grant_type: optionalText,
