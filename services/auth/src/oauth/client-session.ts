@@ -47,7 +47,9 @@ export async function startClientSession(
     throw new OAuthError('access_denied', 'User is banned');
   }
   const { id: sessionId, scope, resource } = authorization;
-  const { details = [] } = authorization.authorization_details ?? {};
+  const authentication = findAuthentication(authorization);
+  // GoTrue may have approved the request, whose pages do not show the details to the user.
+  const { details = [] } = (authentication && authorization.authorization_details) ?? {};
   const tokenDetails = narrowDetails(narrowed, details);
   const traits = { provider_type: `oauth_provider_${grant}`, client_id: client.id };
   const granted = {
@@ -73,7 +75,6 @@ export async function startClientSession(
   });
   if (session === undefined) return undefined;
   const { accessToken } = session;
-  const authentication = findAuthentication(authorization);
   const idToken = makeIdToken(context, {
     ...{ user, client, sessionId, accessToken, scope, authentication },
     nonce: authorization.nonce,

@@ -157,6 +157,20 @@ t.test('a consent is remembered for the same details, unless the hook does not w
   t.same(await ask(payment('2')), [payment('2')], 'not after the revocation');
 });
 
+t.test('details that GoTrue has not shown to the user are not granted', async (t) => {
+  hook.answer({});
+  const request = { client_id: client.client_id, authorization_details: json(payment('9')) };
+  const code = await authorize(server, accessToken, request);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  // An approval by GoTrue leaves the row as it was.
+  await sql`update auth.oidc_authorizations set authenticated_at = null, aal = null, methods = null`;
+  const { status, body } = await redeem(server, client, code);
+  t.equal(status, 200);
+  t.notOk('authorization_details' in body);
+  t.notOk('authorization_details' in decodeJwt(String(body.access_token)));
+});
+
 t.test('pushed requests, devices and machines have details, too', async (t) => {
   hook.answer({});
   const details = json(payment('5'));
