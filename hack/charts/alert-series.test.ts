@@ -2,6 +2,7 @@
 // that an alert reads has to exist from the start of the service.
 import { createLogger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { makeTextFolder } from '@tollgate/testkit/folders';
@@ -14,7 +15,7 @@ import { buildApp as buildConsole } from '../../services/console/src/app.ts';
 import { readSettings as readConsoleSettings } from '../../services/console/src/config/settings.ts';
 import { startApp as startRatelimit } from '../../services/ratelimit/test/support/start-app.ts';
 import { buildApp as buildXds, type App as XdsApp } from '../../services/xds/src/app.ts';
-import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
+import { readSettings as readXdsSettings, settingsSpec } from '../../services/xds/src/config/settings.ts';
 import { getSelectors, getSeries, isSelected, readAlerts, type Series } from './support/alert-rules.ts';
 
 const certificates = makeCertificates();
@@ -169,7 +170,8 @@ async function startXds(t: Test, env: Readonly<Record<string, string>>): Promise
   });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
   const logger = createLogger({ level: 'fatal', format: 'json' });
-  const app = await buildXds(read.settings, { logger, nowMs: Date.now });
+  const report = new StartReport({ service: 'xds', version: '0.0.0', spec: settingsSpec, sources: { env } });
+  const app = await buildXds(read.settings, { logger, nowMs: Date.now, report });
   t.teardown(() => app.lifecycle.stop('the test has ended'));
   const started = app.lifecycle.start().catch(() => undefined);
   if (env.XDS_SOURCE === 'folder') await started;

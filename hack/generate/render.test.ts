@@ -1,5 +1,10 @@
-import { defineSettings, port, text } from '@tollgate/kit/settings';
+import { defineSettings, port, type SettingsSpec, text } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
 import t from 'tap';
+import { settingsSpec as authSettings } from '../../services/auth/src/config/settings.ts';
+import { settingsSpec as consoleSettings } from '../../services/console/src/config/settings.ts';
+import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
+import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
 import {
   formatWithBiome,
   mendAnchors,
@@ -67,4 +72,28 @@ t.test('a number that no heading has is removed from a link', async (t) => {
 t.test('valid links and links without a match are kept', async (t) => {
   const page = '[a](#kind-1) [b](#kind) [c](#other-1) [d](x.md#kind-1)\n# Kind\n## Kind\n';
   t.equal(mendAnchors(page), page);
+});
+
+t.test('no secret of any service is in the report of its settings', async (t) => {
+  const specs = {
+    auth: authSettings,
+    console: consoleSettings,
+    ratelimit: ratelimitSettings,
+    xds: xdsSettings,
+  };
+  const canary = 'canary-of-the-test';
+  const report = (spec: SettingsSpec, env: Readonly<Record<string, string>>) =>
+    JSON.stringify(new StartReport({ service: 'any', version: '', spec, sources: { env } }).get());
+  for (const [service, spec] of Object.entries<SettingsSpec>(specs)) {
+    const settings = Object.values(spec);
+    const secrets = settings.filter(({ secret, hidden }) => secret || hidden);
+    t.ok(secrets.length > 0, service);
+    for (const { env, aliases } of secrets)
+      for (const variable of [env, ...aliases])
+        t.notMatch(report(spec, { [variable]: canary }), canary, `${service}: ${variable}`);
+    // Other texts may have credentials in URLs.
+    const url = `https://user:${canary}@example.com/?key=${canary}`;
+    const ofUrls = Object.fromEntries(settings.map(({ env }) => [env, url]));
+    t.notMatch(report(spec, ofUrls), canary, `${service}: URLs`);
+  }
 });

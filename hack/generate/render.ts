@@ -4,6 +4,7 @@ import { join, relative, sep } from 'node:path';
 import type { ErrorDefinition } from '@tollgate/kit/errors';
 import { createLogger } from '@tollgate/kit/logger';
 import { type OtherDefaults, renderSettingsTable, type SettingsSpec } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
 import { renderApiDocs } from '../../client-sdk/scripts/render-api-docs.ts';
 import { buildApp } from '../../services/auth/src/app/app.ts';
 import { readSettings } from '../../services/auth/src/config/settings.ts';
@@ -124,7 +125,8 @@ async function makeOpenApi(): Promise<string> {
   const read = readSettings(environment);
   if (!read.ok) throw new Error(`bad settings: ${JSON.stringify(read.problems)}`);
   const logger = createLogger({ level: 'fatal', format: 'json' });
-  const app = await buildApp(read.settings, { logger, nowMs: Date.now });
+  const report = new StartReport({ service: 'auth', version: '', spec: {}, sources: { env: {} } });
+  const app = await buildApp(read.settings, { logger, nowMs: Date.now, report });
   const document = await app.openApi();
   return `${JSON.stringify(document, null, 2)}\n`;
 }

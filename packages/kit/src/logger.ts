@@ -143,6 +143,8 @@ export type LoggerOptions = {
   readonly format: LogFormat;
   /** Default: standard error. */
   readonly destination?: DestinationStream;
+  /** Is called with each line in the JSON format, whatever `format` is. */
+  readonly onLine?: (line: string) => void;
   /** Unix time in milliseconds. Default `Date.now`. */
   readonly now?: () => number;
 };
@@ -169,7 +171,16 @@ const secretFields = ['authorization', 'auth', 'cookie', 'password', 'privateKey
  * is lost when the process ends.
  */
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, format, destination = pino.destination({ fd: 2, sync: true }), now = Date.now } = options;
+  const { level, format, onLine, now = Date.now } = options;
+  const { destination = pino.destination({ fd: 2, sync: true }) } = options;
+  const formatted: DestinationStream =
+    format === 'json' ? destination : { write: (line) => destination.write(formatTextLine(line)) };
+  const observed: DestinationStream = {
+    write(line) {
+      onLine?.(line);
+      formatted.write(line);
+    },
+  };
   return pino(
     {
       level,
@@ -184,7 +195,7 @@ export function createLogger(options: LoggerOptions): Logger {
       hooks: { logMethod: useErrorMessage },
       redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: '(hidden)' },
     },
-    format === 'json' ? destination : { write: (line: string) => destination.write(formatTextLine(line)) },
+    onLine === undefined ? formatted : observed,
   );
 }
 

@@ -10,6 +10,8 @@ type Common = {
   readonly group: string;
   readonly doc: string;
   readonly secret?: boolean;
+  /** The value may have credentials in it: it is not printed, and need not be in a Secret. */
+  readonly hidden?: true;
 };
 
 /**
@@ -41,6 +43,7 @@ function build<T, D>(
     group: options.group,
     doc: options.doc,
     secret: options.secret ?? false,
+    ...(options.hidden && { hidden: options.hidden }),
     form: kind.form,
     schema: kind.schema,
     parse: kind.parse,

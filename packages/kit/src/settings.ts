@@ -37,6 +37,8 @@ export type Setting<T> = {
   readonly doc: string;
   /** The value is never printed. */
   readonly secret: boolean;
+  /** The value is never printed, and need not be in a Secret. */
+  readonly hidden?: true;
   /** The expected form, as a noun phrase: `a TCP port, 0 to 65535`. */
   readonly form: string;
   /** The expected form as JSON Schema, as far as it can express it. */
@@ -195,7 +197,7 @@ function conflictProblem(setting: Setting<unknown>, first: Found, other: Found):
 const maxShownLength = 100;
 
 function maskValue(setting: Setting<unknown>, raw: string): string {
-  if (setting.secret && raw !== '') return '(hidden)';
+  if ((setting.secret || setting.hidden) && raw !== '') return '(hidden)';
   const masked = maskUrl(raw);
   return JSON.stringify(masked.length > maxShownLength ? `${masked.slice(0, maxShownLength)}…` : masked);
 }

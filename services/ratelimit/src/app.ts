@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream';
 import { Health } from '@tollgate/kit/health';
 import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import type { StartReport } from '@tollgate/kit/start-report';
 import { startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { maxTimerMs } from '@tollgate/kit/time';
 import type { Settings } from './config/settings.ts';
@@ -37,6 +38,7 @@ export interface AppOptions {
   readonly output: Writable;
   /** Makes the first decisions as fast as later ones; delays the start by about 0.2 s. */
   readonly warmUp: boolean;
+  readonly report: StartReport;
 }
 
 export interface App {
@@ -88,7 +90,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     stop: () => store.close(),
   });
   await addRuleSources(lifecycle, settings, context, { rules, trial });
-  const counterApiHandlers = counterApi?.connect(lifecycle, { decisions, leases });
+  const counterApiHandlers = counterApi?.connect(lifecycle, { decisions, leases, report: options.report });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -113,6 +115,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
       logger.info({ ...ports, store: settings.backendType, rules: rulesLoaded }, 'listening');
     },
   });
+  lifecycle.add(options.report);
   return { lifecycle, health: context.health, stats, ports };
 }
 

@@ -12,6 +12,7 @@ import { Health } from '@tollgate/kit/health';
 import { nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
+import type { StartReport } from '@tollgate/kit/start-report';
 import { startTracing } from '@tollgate/kit/telemetry';
 import type { TlsValidity } from '@tollgate/kit/tls';
 import { Registry } from 'prom-client';
@@ -55,7 +56,7 @@ export interface App {
 /** Composes the service. */
 export async function buildApp(
   settings: Settings,
-  { logger, nowMs }: Pick<Context, 'logger' | 'nowMs'>,
+  { logger, nowMs, report }: Pick<Context, 'logger' | 'nowMs'> & { readonly report: StartReport },
 ): Promise<App> {
   // Process-wide, and before the library can log.
   logGrpcLibrary(logger);
@@ -127,6 +128,7 @@ export async function buildApp(
       ...{ authServers, policyStatuses: environment.policyStatuses },
       replica: settings.podName || hostname(),
       otherReplicas: () => environment.reports?.others ?? [],
+      report,
     },
     {
       ...{ host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
@@ -191,6 +193,7 @@ export async function buildApp(
     ...environment.statusComponents,
     createTermination(health, settings.shutdownDelayMs),
     { name: 'announcement', start: () => logger.info({ ...ports, source }, 'listening') },
+    report,
   ];
   for (const component of components) lifecycle.add(component);
   return { lifecycle, health, ports };

@@ -21,7 +21,7 @@ export const errors = defineErrors({
   right_missing: {
     httpStatus: 403,
     grpcStatus: grpcStatus.permissionDenied,
-    message: 'the API key or access token lacks the admin scope policies:read',
+    message: 'the API key or access token lacks the admin scope of the request',
   },
   keys_unavailable: {
     httpStatus: 503,

@@ -1,4 +1,5 @@
 import type { Health } from '@tollgate/kit/health';
+import type { StartReport } from '@tollgate/kit/start-report';
 import type { Registry } from 'prom-client';
 import type { ClientRegistry } from './ads/clients.ts';
 import type { SnapshotStore } from './catalog/snapshot.ts';
@@ -30,6 +31,7 @@ export interface ServerState extends Pick<Context, 'nowMs' | 'logger'> {
   readonly replica: string;
   /** Reports of other replicas. */
   readonly otherReplicas: () => readonly ReplicaReport[];
+  readonly report: Pick<StartReport, 'get'>;
 }
 
 /** Why the service is not ready; undefined when it is. */

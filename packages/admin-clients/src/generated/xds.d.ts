@@ -16,6 +16,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the settings in force, without secrets, and the warnings of the start */
+        get: operations["getSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/objects": {
         parameters: {
             query?: never;
@@ -105,6 +122,88 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        ServiceSettings: {
+            /** @example xds */
+            service: string;
+            /** @example 0.1.0 */
+            version: string;
+            /**
+             * @description Host name of the replica.
+             * @example tollgate-xds-6c8d7f9b5-4k2lm
+             */
+            replica: string;
+            /**
+             * Format: date-time
+             * @description When the process started.
+             */
+            started: string;
+            /** @description Warnings and errors in the log of the start, at most 100. */
+            warnings: {
+                /** @enum {unknown} */
+                level: "warning" | "error";
+                /** @example unknown setting, possibly misspelled */
+                message: string;
+                /**
+                 * @example {
+                 *       "variable": "DEBUG_PROT",
+                 *       "meant": "DEBUG_PORT"
+                 *     }
+                 */
+                details: {
+                    [key: string]: string;
+                };
+            }[];
+            settings: {
+                /**
+                 * @description The main variable.
+                 * @example DEBUG_PORT
+                 */
+                name: string;
+                /** @example Server */
+                group: string;
+                /** @example TCP port of the debug server. */
+                description: string;
+                /**
+                 * @description The form of values.
+                 * @example a TCP port, 0 to 65535
+                 */
+                form: string;
+                /**
+                 * @description The value may be a credential: there is no `value` and no `default`.
+                 * @example false
+                 */
+                secret: boolean;
+                /** @description Whether a value that is not empty is set. */
+                set: boolean;
+                /** @description Whether the value is another one than the default. */
+                changed: boolean;
+                /**
+                 * @description The value in force. Passwords in URLs are hidden.
+                 * @example 6071
+                 */
+                value?: string;
+                /**
+                 * @description Absent: the setting is required.
+                 * @example 6070
+                 */
+                default?: string;
+                /**
+                 * @example environment
+                 * @enum {unknown}
+                 */
+                source: "default" | "environment" | "file";
+                /**
+                 * @description The name that is set.
+                 * @example DEBUG_PORT
+                 */
+                variable?: string;
+                /**
+                 * @description Path of the file, or the setting that the default depends on.
+                 * @example /etc/tollgate/server.env
+                 */
+                from?: string;
+            }[];
+        };
         ClientCount: {
             connected: number;
             acknowledged: number;
@@ -464,6 +563,62 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Status"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    getSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "service": "xds",
+                     *       "version": "0.1.0",
+                     *       "replica": "tollgate-xds-6c8d7f9b5-4k2lm",
+                     *       "started": "2026-01-01T09:30:00.000Z",
+                     *       "warnings": [
+                     *         {
+                     *           "level": "warning",
+                     *           "message": "unknown setting, possibly misspelled",
+                     *           "details": {
+                     *             "variable": "DEBUG_PROT",
+                     *             "meant": "DEBUG_PORT"
+                     *           }
+                     *         }
+                     *       ],
+                     *       "settings": [
+                     *         {
+                     *           "name": "DEBUG_PORT",
+                     *           "group": "Server",
+                     *           "description": "TCP port of the debug server.",
+                     *           "form": "a TCP port, 0 to 65535",
+                     *           "secret": false,
+                     *           "set": true,
+                     *           "changed": true,
+                     *           "value": "6071",
+                     *           "default": "6070",
+                     *           "source": "environment",
+                     *           "variable": "DEBUG_PORT",
+                     *           "from": "/etc/tollgate/server.env"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ServiceSettings"];
                 };
             };
             "4XX": components["responses"]["Refused"];

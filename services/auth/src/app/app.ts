@@ -3,6 +3,7 @@ import { Health } from '@tollgate/kit/health';
 import { nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import type { StartReport } from '@tollgate/kit/start-report';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { connect, disconnect } from '../db/connection.ts';
 import { IndexBuilder } from '../db/index-builder.ts';
@@ -21,6 +22,7 @@ export interface AppOptions {
   readonly logger: Logger;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
+  readonly report: StartReport;
   /** Started first and stopped last: the database of development mode. */
   readonly foundation?: LifecycleComponent;
 }
@@ -58,7 +60,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     onShed: (protocol) => context.metrics.clientBuffersRefused.inc({ protocol }),
   });
   context.metrics.exportClientBuffers(buffers);
-  const api = new ApiServer(context, telemetry, buffers);
+  const api = new ApiServer({ ...context, report: options.report }, telemetry, buffers);
   const extAuthz = settings.extAuthzEnabled
     ? await createExtAuthz(context, { caches: parts.caches, telemetry, health, buffers, ports })
     : undefined;
@@ -106,6 +108,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
         logger.info({ ...ports }, 'listening');
       },
     },
+    options.report,
   ];
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
   const lifecycle = new Lifecycle({ logger, drainTimeoutMs });

@@ -3,6 +3,7 @@ import cors from '@fastify/cors';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { HttpServer } from '@tollgate/kit/http-server';
+import type { StartReport } from '@tollgate/kit/start-report';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { compareText } from '@tollgate/kit/text';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
@@ -26,6 +27,7 @@ import {
   addAdminRedirectRoutes,
   addAdminSessionRoutes,
 } from '../admin/routes.ts';
+import { addSettingsRoutes } from '../admin/settings-routes.ts';
 import { addAdminUserRoutes } from '../admin/user-routes.ts';
 import { addApiKeyRoutes } from '../api-keys/routes.ts';
 import type { Settings } from '../config/settings.ts';
@@ -70,7 +72,10 @@ import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } f
 import { addDeadline, addUrlChecks, guardRoutes } from './request-guards.ts';
 import { addStatusRoutes } from './status.ts';
 
-const allRoutes: readonly AddRoutes<Context>[] = [
+/** The context of routes. Commands have no start to report. */
+type ServerContext = Context & { readonly report: Pick<StartReport, 'get'> };
+
+const allRoutes: readonly AddRoutes<ServerContext>[] = [
   addStatusRoutes,
   addKeyRoutes,
   addMetadataRoutes,
@@ -102,6 +107,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addCredentialRoutes,
   addExplainRoutes,
   addAdminIssuerRoutes,
+  addSettingsRoutes,
   addEventRoutes,
   addWebhookRoutes,
   addAdminFactorRoutes,
@@ -144,7 +150,7 @@ interface Observability {
 export class ApiServer extends HttpServer {
   readonly #api: Api;
 
-  constructor(context: Context, observability: Observability, buffers?: ClientBuffers) {
+  constructor(context: ServerContext, observability: Observability, buffers?: ClientBuffers) {
     const { settings } = context;
     const api = createApi(context, observability);
     super(api, { host: settings.apiHost, port: settings.port }, { buffers });
@@ -157,7 +163,7 @@ export class ApiServer extends HttpServer {
   }
 }
 
-function createApi(context: Context, { tracing, registry }: Observability): Api {
+function createApi(context: ServerContext, { tracing, registry }: Observability): Api {
   const { settings, logger } = context;
   const api: Api = fastify({
     bodyLimit: bodyLimits.small,

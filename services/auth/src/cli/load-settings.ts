@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { createLogger, type Logger, logFile } from '@tollgate/kit/logger';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
+import type { SettingSources } from '@tollgate/kit/start-report';
 import { readTextFile } from '@tollgate/kit/text-files';
+import { findImplied } from '../config/implied-settings.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 
@@ -95,6 +97,7 @@ export interface LoadedSettings {
   readonly settings: Settings;
   /** The source of the settings. */
   readonly env: Environment;
+  readonly sources: SettingSources;
 }
 
 /** The settings, or a message for operators. */
@@ -121,15 +124,17 @@ export async function loadSettings(files: EnvironmentFiles, prepare?: Prepare): 
 
 export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepare): Promise<ReadSettings> {
   let env: Environment;
+  let sources: SettingSources;
   try {
-    const given = await readEnvironment(files);
-    env = (await prepare?.(given)) ?? given;
+    const given = await readSources(files);
+    env = (await prepare?.(given.env)) ?? given.env;
+    sources = { ...given, implied: findImplied(given.env, env) };
   } catch (error) {
     return { ok: false, message: getErrorMessage(error) };
   }
   const read = readSettings(env);
   return read.ok
-    ? { ok: true, settings: read.settings, env }
+    ? { ok: true, settings: read.settings, env, sources }
     : { ok: false, message: [formatSettingProblems(read.problems), ...misspellings(env)].join('\n') };
 }
 
@@ -146,24 +151,44 @@ function misspellings(env: Environment): string[] {
  * @throws Error that names an unreadable file.
  */
 export async function readEnvironment(files: EnvironmentFiles): Promise<Environment> {
-  const read = { ...(await readEnvFile(files.file)), ...(await readFolder(files.folder)), ...process.env };
-  return withoutServiceLinks(read);
+  return (await readSources(files)).env;
 }
 
-async function readEnvFile(file: string | undefined): Promise<Environment> {
+/** Reads all variables, with the file of each one. */
+async function readSources({
+  file,
+  folder,
+}: EnvironmentFiles): Promise<Pick<Required<SettingSources>, 'env' | 'files'>> {
+  const texts = [...(await readEnvFile(file)), ...(await readFolder(folder))];
+  const env = Object.assign({}, ...texts.map(({ variables }) => variables), process.env);
+  const paths = texts.flatMap(({ path, variables }) =>
+    Object.keys(variables).map((variable) => [variable, path] as const),
+  );
+  const files = new Map(paths.filter(([variable]) => process.env[variable] === undefined));
+  return { env: withoutServiceLinks(env), files };
+}
+
+/** Variables of a file. */
+interface ReadFile {
+  readonly path: string;
+  readonly variables: Environment;
+}
+
+async function readEnvFile(file: string | undefined): Promise<readonly ReadFile[]> {
+  const path = file ?? defaultFile;
   try {
-    return await readVariables(file ?? defaultFile);
+    return [{ path, variables: await readVariables(path) }];
   } catch (error) {
-    if (file === undefined && isMissing(error)) return {};
+    if (file === undefined && isMissing(error)) return [];
     throw error;
   }
 }
 
-async function readFolder(folder: string | undefined): Promise<Environment> {
-  if (folder === undefined) return {};
+async function readFolder(folder: string | undefined): Promise<readonly ReadFile[]> {
+  if (folder === undefined) return [];
   const names = (await readdir(folder)).filter((name) => name.endsWith('.env')).sort();
-  const files = await Promise.all(names.map((name) => readVariables(join(folder, name))));
-  return Object.assign({}, ...files);
+  const paths = names.map((name) => join(folder, name));
+  return Promise.all(paths.map(async (path) => ({ path, variables: await readVariables(path) })));
 }
 
 /**
@@ -190,10 +215,14 @@ function isMissing(error: unknown): boolean {
  * Logs JSON, or text in development mode, to a file or standard error. Exits with 1 if the file
  * cannot be opened.
  */
-export function createCommandLogger(settings: Pick<Settings, 'logLevel' | 'logFile' | 'mode'>): Logger {
+export function createCommandLogger(
+  settings: Pick<Settings, 'logLevel' | 'logFile' | 'mode'>,
+  onLine?: (line: string) => void,
+): Logger {
   const format = settings.mode === 'development' ? 'text' : 'json';
   const destination = settings.logFile === '' ? undefined : openFile(settings.logFile);
-  return createLogger({ level: settings.logLevel, format, ...(destination && { destination }) });
+  const options = { level: settings.logLevel, format, ...(destination && { destination }) } as const;
+  return createLogger({ ...options, ...(onLine && { onLine }) });
 }
 
 function openFile(path: string): ReturnType<typeof logFile> {

@@ -4,9 +4,11 @@ import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Environment } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
+import packageJson from '../../package.json' with { type: 'json' };
 import { buildApp } from '../app/app.ts';
 import { givenValue } from '../config/builders.ts';
-import { type Settings, settingsSpec } from '../config/settings.ts';
+import { type Settings, settingsSpec, settingsSpecFor } from '../config/settings.ts';
 import { incompleteSettings, type SettingWarning, settingWarnings } from '../config/warnings.ts';
 import { developmentHints, startDevelopmentDatabase, withDefaultsOfMode } from './development.ts';
 import {
@@ -86,12 +88,17 @@ const unexpectedExit = new Error(
 export async function serve(files: EnvironmentFiles, takeOver: () => void): Promise<void> {
   const loaded = await loadSettings(files, withDefaultsOfMode);
   const development = loaded.settings.mode === 'development';
-  const logger = createCommandLogger(loaded.settings);
+  const report = new StartReport({
+    ...{ service: 'auth', version: packageJson.version },
+    ...{ spec: settingsSpecFor(loaded.env), sources: loaded.sources },
+  });
+  const logger = createCommandLogger(loaded.settings, report.readLine);
   warnOfSettings(loaded, logger);
   configureHeap({ growingPercent: 50 });
   try {
     const { settings, foundation, lost } = await startFoundation(loaded.settings);
-    const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
+    const options = { logger, nowMs: Date.now, report, ...(foundation && { foundation }) };
+    const app = await buildApp(settings, options);
     const { replaceKeys } = app;
     const read = () => readSettingsFrom(files, withDefaultsOfMode);
     if (files.folder !== undefined)

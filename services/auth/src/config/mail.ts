@@ -39,6 +39,7 @@ export const mailSettings = {
     ...svc('SMTP_HEADERS'),
     group,
     default: '',
+    hidden: true,
     doc: 'Further headers: a JSON object of names and lists of values.',
   }),
   mailerExternalHosts: hostList({

@@ -47,10 +47,15 @@ export function profileDefaults(spec: Spec): readonly { setting: Setting<unknown
   });
 }
 
+/** Whether the profile is `strict`. */
+export function isStrict(env: Environment): boolean {
+  const { securityProfile } = securityProfileSettings;
+  return securityProfile.parse(givenValue(securityProfile, env) ?? '') === 'strict';
+}
+
 /** Adds the defaults of the profile for variables that are unset or empty. */
 export function withSecurityProfile(spec: Spec, env: Environment): Environment {
-  const { securityProfile } = securityProfileSettings;
-  if (securityProfile.parse(givenValue(securityProfile, env) ?? '') !== 'strict') return env;
+  if (!isStrict(env)) return env;
   const unset = profileDefaults(spec).filter(({ setting }) => !givenValue(setting, env));
   const replaced = new Set(unset.flatMap(({ setting }) => [setting.env, ...setting.aliases]));
   return {

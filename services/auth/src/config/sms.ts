@@ -46,6 +46,7 @@ export const smsSettings = {
     ...svc('SMS_TEST_OTP'),
     group,
     default: {},
+    hidden: true,
     doc: 'Test phone numbers with fixed codes, to which no messages are sent: `4915112345678:123456`.',
   }),
   smsTestOtpValidUntil: optionalInstant({

@@ -1,3 +1,4 @@
+import { type ServiceSettings, serviceSettingsSchema } from '@tollgate/kit/start-report';
 import { type TSchema, Type } from 'typebox';
 
 const text = Type.String();
@@ -379,6 +380,7 @@ export const responses = {
   Webhook: webhook,
   WebhookList: Type.Object({ webhooks: Type.Array(webhook) }),
   WebhookTest: Type.Object({ delivered: flag, error: maybe(text) }),
+  ServiceSettings: Type.Unsafe<ServiceSettings>(serviceSettingsSchema),
   RedirectCheck: Type.Object({
     to: text,
     allowed: flag,

@@ -18,6 +18,8 @@ export const adminScopeDocs = {
     'Manage webhooks and failed events. A webhook gets the data of all users that its events are about.',
   'policies:read':
     'Explain checks, read [other token issuers](other-issuers.md), and read access policies and limits, their versions and the clients that have them, in the [admin API of the xDS server](xds-admin-api.md).',
+  'settings:read':
+    'Read the settings of all services, without secrets, with the warnings of their starts, and the signing keys without the keys themselves.',
 } as const;
 
 export type AdminScope = keyof typeof adminScopeDocs;

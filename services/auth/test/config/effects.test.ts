@@ -3,7 +3,8 @@ import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t from 'tap';
 import { migrate } from '../../src/db/migrate.ts';
-import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { jwtSecret, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
 t.test('DB_NAMESPACE sets the schema of all tables', async (t) => {
@@ -46,6 +47,19 @@ t.test('/settings lists enabled providers', async (t) => {
   });
   const { external } = (await server.call('GET', '/settings')).body;
   t.match(external, { github: true, google: false, email: true, phone: true });
+});
+
+t.test('/admin/settings lists all settings in force, without secrets, and warnings', async (t) => {
+  const server = await startAuthServer(t, { SMTP_HOST: '', SMTP_PASS: 'canary-of-the-test' });
+  t.equal((await server.call('GET', '/admin/settings')).status, 401);
+  const { status, text, body } = await server.call('GET', '/admin/settings', { token: adminToken() });
+  t.equal(status, 200);
+  for (const secret of ['canary-of-the-test', jwtSecret, server.databaseUrl]) t.notMatch(text, secret);
+  t.match(body, { service: 'auth', warnings: [{ message: /no SMTP server configured/ }] });
+  const settings = body.settings as readonly Readonly<Record<string, unknown>>[]; // as documented
+  const find = (name: string) => settings.find((setting) => setting.name === name);
+  t.match(find('SVC_SITE_URL'), { value: 'https://example.com', source: 'environment' });
+  t.match(find('SVC_SMTP_PASS'), { secret: true, set: true, value: undefined });
 });
 
 t.test('JWT_AUD and JWT_ISSUER set claims', async (t) => {

@@ -1,8 +1,9 @@
 import { createLogger } from '@tollgate/kit/logger';
+import { StartReport } from '@tollgate/kit/start-report';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type t from 'tap';
 import { buildApp } from '../../src/app/app.ts';
-import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { readSettings, type Settings, settingsSpec } from '../../src/config/settings.ts';
 import { checkDocumented } from './documented-responses.ts';
 import { requireGotrueHashes, testDatabase } from './test-database.ts';
 
@@ -59,15 +60,15 @@ export async function startAuthServer(
   if (variables.DB_SHARED_WITH_GOTRUE === 'true') requireGotrueHashes(databaseUrl);
   const clock = fakeClock(Date.now());
   const lines: string[] = [];
+  const env = toEnvironment(serverVariables({ ...variables, DB_DATABASE_URL: databaseUrl }));
+  const report = new StartReport({ service: 'auth', version: '0.0.0', spec: settingsSpec, sources: { env } });
   const logger = createLogger({
     level: 'debug',
     format: 'json',
     destination: { write: (line) => void lines.push(line) },
+    onLine: report.readLine,
   });
-  const app = await buildApp(readVariables(serverVariables({ ...variables, DB_DATABASE_URL: databaseUrl })), {
-    logger,
-    nowMs: clock.nowMs,
-  });
+  const app = await buildApp(parseVariables(env), { logger, nowMs: clock.nowMs, report });
   await app.lifecycle.start();
   // Runs before the database is dropped: teardowns are last in, first out.
   test.teardown(() => app.lifecycle.stop('test is over'));
@@ -109,11 +110,15 @@ export function serverVariables(
   };
 }
 
-function readVariables(own: Readonly<Record<string, string>>): Settings {
+function toEnvironment(own: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const variableOf = (name: string): string =>
     /^(?:OTEL_|LOG_|KUBERNETES_|DEBUG$)/.test(name) ? name : `SVC_${name}`;
   const env = Object.fromEntries(Object.entries(own).map(([name, value]) => [variableOf(name), value]));
-  const read = readSettings({ ...env, PORT: '0' });
+  return { ...env, PORT: '0' };
+}
+
+function parseVariables(env: Readonly<Record<string, string>>): Settings {
+  const read = readSettings(env);
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   return read.settings;
 }

@@ -1,11 +1,14 @@
 // How often a request asks the database: each time is a wait for the client, and work for the part
 // that all replicas share.
+import { StartReport } from '@tollgate/kit/start-report';
 import { startTracing } from '@tollgate/kit/telemetry';
 import t from 'tap';
 import { ApiServer } from '../../src/app/server.ts';
 import { countingServices } from '../helpers/counting-services.ts';
 import { startProviderServer } from '../helpers/provider-server.ts';
 import { githubUser } from '../helpers/provider-sign-in.ts';
+
+const emptyReport = new StartReport({ service: 'auth', version: '', spec: {}, sources: { env: {} } });
 
 t.test('requests use the minimum number of statements', async (t) => {
   const vendors = await startProviderServer(t);
@@ -26,7 +29,7 @@ t.test('requests use the minimum number of statements', async (t) => {
     protocol: 'http',
     samplingRate: 1,
   });
-  const api = new ApiServer(services, { tracing, registry: undefined });
+  const api = new ApiServer({ ...services, report: emptyReport }, { tracing, registry: undefined });
   const port = await api.start();
   t.teardown(() => api.stop(AbortSignal.timeout(0)));
 

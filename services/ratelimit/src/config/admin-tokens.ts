@@ -1,5 +1,5 @@
 /** Rights of callers of the counter API. */
-export const adminRights = ['read', 'reserve', 'write'] as const;
+export const adminRights = ['read', 'reserve', 'settings', 'write'] as const;
 
 export type AdminRight = (typeof adminRights)[number];
 
@@ -13,7 +13,7 @@ export interface AdminToken {
 
 /** The form of one item: `billing:read+reserve:<token>`. */
 export const adminTokensForm =
-  '<name>:<rights>:<token>, several separated by commas: rights are read, reserve and write, joined by +; tokens have at least 16 letters, digits or . _ ~ + / = -';
+  '<name>:<rights>:<token>, several separated by commas: rights are read, reserve, settings and write, joined by +; tokens have at least 16 letters, digits or . _ ~ + / = -';
 const itemForm = /^([a-z0-9][a-z0-9-]{0,39}):([a-z+]+):([\w.~+/=-]{16,})$/;
 
 /** Undefined if an item is invalid, or a name or a token is there twice. */

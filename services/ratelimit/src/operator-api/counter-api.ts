@@ -1,4 +1,5 @@
 import type { Lifecycle } from '@tollgate/kit/lifecycle';
+import type { StartReport } from '@tollgate/kit/start-report';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { Activity } from '../decision/activity.ts';
@@ -14,6 +15,7 @@ import type { Handlers } from './operations.ts';
 interface CounterApiParts {
   readonly decisions: DecisionContext;
   readonly leases: Leases;
+  readonly report: StartReport;
 }
 
 /** The counter API: what decisions use of it, and its routes. */
@@ -43,7 +45,7 @@ export class CounterApi {
   }
 
   /** Adds the exchange with other replicas to the lifecycle, and returns the handlers. */
-  connect(lifecycle: Lifecycle, { decisions, leases }: CounterApiParts): Handlers {
+  connect(lifecycle: Lifecycle, { decisions, leases, report }: CounterApiParts): Handlers {
     const changes = this.#changes;
     changes.addCache(leases);
     if (decisions.localCache !== undefined) changes.addCache(decisions.localCache);
@@ -64,6 +66,7 @@ export class CounterApi {
       logger,
       activity: this.activity,
       stats,
+      report,
     });
   }
 }

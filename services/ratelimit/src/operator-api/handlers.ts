@@ -1,3 +1,4 @@
+import type { StartReport } from '@tollgate/kit/start-report';
 import type { Activity } from '../decision/activity.ts';
 import type { Overrides } from '../decision/overrides.ts';
 import { describeLimit, peekCounters } from '../decision/peek.ts';
@@ -34,6 +35,7 @@ export interface HandlersContext extends ReservationContext {
   /** Activity of all processes that share the port. */
   readonly activity: Activity;
   readonly stats: StatsRegistry;
+  readonly report: Pick<StartReport, 'get'>;
 }
 
 /** The counter API. @see docs/counter-api.md */
@@ -42,6 +44,7 @@ export function counterHandlers(context: HandlersContext): Handlers {
   return {
     ...overrideHandlers(context),
     ...ruleHandlers(context),
+    getSettings: async () => jsonReply(context.report.get()),
     async peekCounters({ body }) {
       const request = parseRequest(body);
       return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });

@@ -148,6 +148,13 @@ export const operations = {
     list: { byDefault: 100, max: 1_000 },
     response: 'Trial',
   },
+  getSettings: {
+    method: 'GET',
+    path: '/v1/settings',
+    right: 'settings',
+    summary: 'Get the settings in force, without secrets, and the warnings of the start',
+    response: 'ServiceSettings',
+  },
 } as const satisfies Record<string, Operation>;
 
 export type OperationId = keyof typeof operations;

@@ -1,4 +1,5 @@
 import { count, flag, list, object, ref, type Schema, text, time } from '@tollgate/kit/json-schema';
+import { serviceSettingsSchema } from '@tollgate/kit/start-report';
 
 const seconds = { type: 'integer', minimum: 0, description: 'Seconds.' };
 const entries = list(ref('Entry'));
@@ -27,6 +28,7 @@ const comparedCounts = {
 
 /** The bodies of requests and responses, by their names in the OpenAPI document. */
 export const schemas = {
+  ServiceSettings: serviceSettingsSchema,
   Entry: object({ key: text, value: text }),
   Descriptor: {
     ...object({ entries }),

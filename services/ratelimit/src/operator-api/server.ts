@@ -136,6 +136,7 @@ interface KnownCaller {
 const scopeOf: Readonly<Record<AdminRight, string>> = {
   read: 'limits:read',
   reserve: 'limits:write',
+  settings: 'settings:read',
   write: 'limits:write',
 };
 

@@ -53,6 +53,17 @@ t.test('each route accepts the tokens with its right, and that of ADMIN_TOKEN', 
   );
 });
 
+t.test('settings in force are listed without secrets', async (t) => {
+  const { call } = await startCounterApi(t, { env: { ADMIN_TOKENS: tokens, NEAR_LIMIT_RATIO: '0.5' } });
+  const { json } = await call('/v1/settings');
+  for (const secret of [adminToken, ...adminRights.map(tokenOf)]) t.notMatch(JSON.stringify(json), secret);
+  t.match(json, { service: 'ratelimit', version: '0.0.0', warnings: [] });
+  const settings = json.settings as readonly Readonly<Record<string, unknown>>[]; // as documented
+  const find = (name: string) => settings.find((setting) => setting.name === name);
+  t.match(find('NEAR_LIMIT_RATIO'), { value: '0.5', default: '0.8', changed: true, source: 'environment' });
+  t.match(find('ADMIN_TOKENS'), { secret: true, set: true, value: undefined });
+});
+
 t.test('documentation has the right of each route', async (t) => {
   const page = await readFile(join(import.meta.dirname, '../../../../docs/counter-api.md'), 'utf8');
   for (const { method, path, right } of routes)

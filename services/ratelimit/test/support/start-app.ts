@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createLogger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 import { type App, buildApp } from '../../src/app.ts';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings, settingsSpec } from '../../src/config/settings.ts';
 import type { StatsRegistry } from '../../src/metrics/registry.ts';
 
 export interface StartAppOptions {
@@ -71,19 +72,23 @@ export async function startApp(t: Test, options: StartAppOptions = {}): Promise<
   const candidatesFolder = join(folder.path, 'candidate/config');
   if (candidates !== undefined) await writeFiles(candidatesFolder, candidates);
 
-  const read = readSettings({
+  const variables = {
     ...testSettings(folder.path),
     ...(candidates === undefined ? undefined : { CANDIDATE_RUNTIME_SUBDIRECTORY: 'candidate' }),
     ...env,
-  });
+  };
+  const read = readSettings(variables);
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
-  const { logger, lines: logLines } = collectingLogger();
+  const sources = { env: variables };
+  const report = new StartReport({ service: 'ratelimit', version: '0.0.0', spec: settingsSpec, sources });
+  const { logger, lines: logLines } = collectingLogger(report);
   const app = await buildApp(read.settings, {
     logger,
     nowMs,
     random: Math.random,
     output: nowhere(),
     warmUp,
+    report,
   });
   t.teardown(() => app.lifecycle.stop('the test has ended'));
   if (start) await app.lifecycle.start();
@@ -95,11 +100,11 @@ async function writeFiles(folder: string, texts: Readonly<Record<string, string>
   await Promise.all(Object.entries(texts).map(([name, text]) => writeFile(join(folder, name), text)));
 }
 
-function collectingLogger() {
+function collectingLogger({ readLine: onLine }: StartReport) {
   const lines: Record<string, unknown>[] = [];
   // Parsed boundary: the JSON format is one object a line.
   const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
-  return { logger: createLogger({ level: 'trace', format: 'json', destination: { write } }), lines };
+  return { logger: createLogger({ level: 'trace', format: 'json', destination: { write }, onLine }), lines };
 }
 
 function nowhere(): Writable {

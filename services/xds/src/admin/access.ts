@@ -8,6 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BearerTokens } from '../ads/bearer-tokens.ts';
 import { errors } from '../errors.ts';
 import type { Authenticate } from '../operator-api/api.ts';
+import { scopeOf } from '../operator-api/operations.ts';
 
 export interface AdminAccess {
   /** Required from all clients of the pages; empty: the pages are for clients on loopback. */
@@ -41,9 +42,6 @@ export function createPageGuard(token: string) {
   };
 }
 
-/** Admin scope of the auth server that the admin API needs. */
-const scope = 'policies:read';
-
 /**
  * Guards the admin API in the same way. With a verifier, each request needs a token, which may be a
  * credential of the auth server.
@@ -52,13 +50,15 @@ export function createApiGuard({ token, verifier }: AdminAccess): Authenticate {
   const refuse = refuseBy(token);
   const findRefusal: FindRefusal = (request) =>
     token === '' && verifier !== undefined ? 'no token' : refuse(request);
-  return async (request) => {
+  return async (request, right) => {
     const refusal = findRefusal(request);
     if (refusal === 'not local') throw errors.local_callers_only();
     if (refusal === undefined) return;
     const administrator = verifier && (await verify(verifier, request));
     if (administrator === undefined) throw errors.caller_not_authenticated();
-    if (!hasAdminScope(administrator.scopes, scope)) throw errors.right_missing();
+    const scope = scopeOf[right];
+    if (!hasAdminScope(administrator.scopes, scope))
+      throw errors.right_missing({ message: `the API key or access token lacks the admin scope ${scope}` });
   };
 }
 

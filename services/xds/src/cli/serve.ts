@@ -2,6 +2,8 @@ import { configureHeap } from '@tollgate/kit/heap';
 import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
 import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
+import packageJson from '../../package.json' with { type: 'json' };
 import { buildApp } from '../app.ts';
 import { readSettings, settingsSpec } from '../config/settings.ts';
 
@@ -20,12 +22,17 @@ export async function serve(takeOver: () => void): Promise<void> {
   }
   const { settings } = read;
   configureHeap({ growingPercent: heapGrowingPercent });
-  const logger = createLogger({ level: settings.logLevel, format: settings.logFormat });
+  const report = new StartReport({
+    ...{ service: 'xds', version: packageJson.version, replica: settings.podName },
+    ...{ spec: settingsSpec, sources: { env: process.env } },
+  });
+  const { logLevel: level, logFormat: format } = settings;
+  const logger = createLogger({ level, format, onLine: report.readLine });
   for (const { variable, meant } of findMisspelled(settingsSpec, process.env, ['XDS_'])) {
     logger.warn({ variable, meant }, 'unknown setting, possibly misspelled');
   }
   try {
-    const { lifecycle } = await buildApp(settings, { logger, nowMs: Date.now });
+    const { lifecycle } = await buildApp(settings, { logger, nowMs: Date.now, report });
     const exit = (code: number): void => process.exit(code);
     await runUntilSignal(lifecycle, { logger, signals: process, exit, takeOver });
   } catch (error) {

@@ -6,13 +6,13 @@ import type { ServerState } from '../server-state.ts';
 import { type ClientQuery, listClients } from './clients.ts';
 import { readPageQuery } from './cursor.ts';
 import { getObject, getObjectVersion, listObjects, type ObjectName, type ObjectQuery } from './objects.ts';
-import { type OperationId, operations } from './operations.ts';
+import { type OperationId, operations, type Right } from './operations.ts';
 import { schemas } from './schemas.ts';
 import { getStatus } from './status.ts';
 import { validateManifests } from './validate.ts';
 
 /** Lets a request pass. @throws AppError */
-export type Authenticate = (request: FastifyRequest) => Promise<void> | void;
+export type Authenticate = (request: FastifyRequest, right: Right) => Promise<void> | void;
 
 type Handlers = Readonly<Record<OperationId, (request: FastifyRequest) => object | Promise<object>>>;
 
@@ -21,6 +21,7 @@ type Listed<T> = Omit<T, 'after'> & { readonly limit: number; readonly cursor?: 
 // Parsed boundary: the schemas of the operations have checked parameters and bodies.
 const handlersOf = (state: ServerState): Handlers => ({
   getStatus: () => getStatus(state),
+  getSettings: () => state.report.get(),
   listObjects: ({ query }) => listObjects(state, readPageQuery(query as Listed<ObjectQuery>)),
   getObject: ({ params }) => getObject(state, params as ObjectName),
   getObjectVersion: ({ params }) =>
@@ -32,6 +33,12 @@ const handlersOf = (state: ServerState): Handlers => ({
 
 const prefix = '/v1';
 
+const toRoute = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1');
+
+const rights = new Map<string | undefined, Right>(
+  Object.values(operations).map(({ path, right }) => [toRoute(path), right]),
+);
+
 /** The text of a dry run, in which each quote and end of a line is escaped. */
 const bodyLimitBytes = 2 * 1024 * 1024;
 
@@ -40,7 +47,7 @@ export function addAdminApi(app: FastifyInstance, state: ServerState, authentica
   const handlers = Object.entries(handlersOf(state));
   const addRoutes = (api: FastifyInstance, _options: object, done: () => void): void => {
     api.addHook('onRequest', async (request) => {
-      await authenticate(request);
+      await authenticate(request, rights.get(request.routeOptions.url) ?? 'read');
     });
     api.setErrorHandler<FastifyError>((error, _request, reply) => sendError(error, reply, state.logger));
     api.setNotFoundHandler(() => {
@@ -52,7 +59,7 @@ export function addAdminApi(app: FastifyInstance, state: ServerState, authentica
       const { method, path } = operation;
       api.route({
         method,
-        url: path.slice(prefix.length).replaceAll(/\{(\w+)\}/g, ':$1'),
+        url: toRoute(path.slice(prefix.length)),
         schema: {
           ...('params' in operation && { params: toSchema(operation.params) }),
           ...('query' in operation && { querystring: toSchema(operation.query) }),

@@ -30,7 +30,7 @@ export function adminApiDocument(): object {
     operations,
     schemas,
     token:
-      'The token of XDS_ADMIN_TOKEN, or an API key or access token of the auth server with the admin scope `policies:read`. Without both, clients on loopback need none.',
+      'The token of XDS_ADMIN_TOKEN, or an API key or access token of the auth server with the admin scope `policies:read`, or `settings:read` for the settings. Without both, clients on loopback need none.',
     failed: 'The server failed to answer. Try again later.',
     examples: {
       acknowledged: 2,

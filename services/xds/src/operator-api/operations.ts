@@ -9,8 +9,13 @@ export const kindNames = [policyKind, resourceKind] as const;
 
 export type KindName = (typeof kindNames)[number];
 
+/** Admin scopes of the auth server by the rights that they give. */
+export const scopeOf = { read: 'policies:read', settings: 'settings:read' } as const;
+
+export type Right = keyof typeof scopeOf;
+
 interface Operation extends ApiOperation {
-  readonly right: 'read';
+  readonly right: Right;
   readonly request?: SchemaName;
   readonly response: SchemaName;
 }
@@ -32,6 +37,11 @@ export const operations = {
     ...{ method: 'GET', path: '/v1/status', tag: 'Server', right: 'read' },
     summary: 'Get the state of the server: its source, what it serves, and what is held back',
     response: 'Status',
+  },
+  getSettings: {
+    ...{ method: 'GET', path: '/v1/settings', tag: 'Server', right: 'settings' },
+    summary: 'Get the settings in force, without secrets, and the warnings of the start',
+    response: 'ServiceSettings',
   },
   listObjects: {
     ...{ method: 'GET', path: '/v1/objects', ...ofObjects },

@@ -1,4 +1,5 @@
 import { count, flag, list, object, ref, type Schema, text, time } from '@tollgate/kit/json-schema';
+import { serviceSettingsSchema } from '@tollgate/kit/start-report';
 import { policyKind } from '@tollgate/policies/definition/resource-shape';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 
@@ -50,6 +51,7 @@ const optionalOfSummary = ['file', 'inForce', 'heldBack', 'domain', 'limiterClas
 
 /** The bodies of requests and responses, by their names in the OpenAPI document. */
 export const schemas = {
+  ServiceSettings: serviceSettingsSchema,
   ClientCount: object({ connected: count, acknowledged: count }),
   Condition: object(
     {

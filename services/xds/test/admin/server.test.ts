@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
 import { Health } from '@tollgate/kit/health';
+import { StartReport } from '@tollgate/kit/start-report';
 import t, { type Test } from 'tap';
 import { buildAdminServer } from '../../src/admin/server.ts';
 import { ClientRegistry } from '../../src/ads/clients.ts';
@@ -60,6 +61,7 @@ async function startAdmin(
     logger,
     nowMs: () => 65_000,
     sourceName: 'folder' as const,
+    report: new StartReport({ service: 'xds', version: '0.0.0', spec: {}, sources: { env: {} } }),
   };
   const server = buildAdminServer(deps, { host: '127.0.0.1', port: 0, token });
   const port = await server.start();

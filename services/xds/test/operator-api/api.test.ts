@@ -310,20 +310,41 @@ async function startVerifier(t: Test, scopes: Readonly<Record<string, readonly s
   return `http://127.0.0.1:${port}`;
 }
 
-t.test('credentials of the auth server need the admin scope policies:read', async (t) => {
-  const url = await startVerifier(t, { tgk_reader: ['policies:read'], tgk_other: ['users:write'] });
+t.test('settings in force are listed without secrets, with the warnings of the start', async (t) => {
+  const canary = 'canary-of-the-test';
+  const { call } = await startApi(t, {}, { XDS_DEBOUNCE: '20ms', XDS_ADMIN_TOKEN: canary });
+  const { json } = await call('/v1/settings', { headers: { authorization: `Bearer ${canary}` } });
+  t.notMatch(JSON.stringify(json), canary);
+  t.match(json, {
+    service: 'xds',
+    version: '0.0.0',
+    warnings: [{ level: 'warning', message: /without TLS/, details: { host: '127.0.0.1' } }],
+  });
+  const settings = json.settings as readonly Readonly<Record<string, unknown>>[]; // as documented
+  const find = (name: string) => settings.find((setting) => setting.name === name);
+  t.match(find('XDS_DEBOUNCE'), { value: '20ms', changed: true, source: 'environment' });
+  t.match(find('XDS_ADMIN_TOKEN'), { secret: true, set: true, value: undefined });
+});
+
+t.test('credentials of the auth server need the admin scope of the request', async (t) => {
+  const url = await startVerifier(t, {
+    ...{ tgk_reader: ['policies:read'], tgk_settings: ['settings:read'], tgk_other: ['users:write'] },
+  });
   const keys = { XDS_ADMIN_KEYS_URL: url, XDS_ADMIN_KEYS_TOKEN: 'tgk_verifier' };
   const adminToken = 'a-token-of-the-operator';
   const { call } = await startApi(t, {}, { ...keys, XDS_ADMIN_TOKEN: adminToken });
   const open = await startApi(t, {}, keys);
-  const ask = async (token: string, by = call) => {
+  const ask = async (token: string, by = call, path = '/v1/status') => {
     const headers = token === '' ? {} : { authorization: `Bearer ${token}` };
-    const { status, json } = await by('/v1/status', { headers });
+    const { status, json } = await by(path, { headers });
     return [status, json.code];
   };
   t.strictSame(await ask('tgk_reader'), [200, undefined]);
   t.strictSame(await ask(adminToken), [200, undefined]);
   t.strictSame(await ask('tgk_other'), [403, 'right_missing']);
+  t.strictSame(await ask('tgk_settings'), [403, 'right_missing']);
+  t.strictSame(await ask('tgk_settings', call, '/v1/settings'), [200, undefined]);
+  t.strictSame(await ask('tgk_reader', call, '/v1/settings'), [403, 'right_missing']);
   t.strictSame(await ask('tgk_wrong'), [401, 'caller_not_authenticated']);
   t.strictSame(await ask(''), [401, 'caller_not_authenticated']);
   t.strictSame(await ask('tgk_broken'), [503, 'keys_unavailable']);

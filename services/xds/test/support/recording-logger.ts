@@ -4,11 +4,15 @@ import type { Context } from '../../src/context.ts';
 import { registerMetrics } from '../../src/metrics.ts';
 
 /** A logger whose lines are kept as objects. */
-export function recordingLogger(): { logger: Logger; lines: Record<string, unknown>[] } {
+export function recordingLogger(onLine?: (line: string) => void): {
+  logger: Logger;
+  lines: Record<string, unknown>[];
+} {
   const lines: Record<string, unknown>[] = [];
   // Parsed boundary: the JSON format is one object per line.
   const write = (line: string): void => void lines.push(JSON.parse(line) as Record<string, unknown>);
-  return { logger: createLogger({ level: 'trace', format: 'json', destination: { write } }), lines };
+  const options = { level: 'trace', format: 'json', destination: { write } } as const;
+  return { logger: createLogger({ ...options, ...(onLine && { onLine }) }), lines };
 }
 
 /** A context with metrics of its own and a recording logger. */

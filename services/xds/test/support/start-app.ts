@@ -1,7 +1,8 @@
 import { formatSettingProblems } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
 import type { Test } from 'tap';
 import { type App, buildApp } from '../../src/app.ts';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings, settingsSpec } from '../../src/config/settings.ts';
 import type { Context } from '../../src/context.ts';
 import { recordingLogger } from './recording-logger.ts';
 
@@ -16,17 +17,20 @@ export async function startApp(
   env: Readonly<Record<string, string>>,
   { nowMs = Date.now }: Partial<Pick<Context, 'nowMs'>> = {},
 ): Promise<TestApp> {
-  const read = readSettings({
+  const variables = {
     XDS_GRPC_HOST: '127.0.0.1',
     XDS_GRPC_PORT: '0',
     XDS_ADMIN_HOST: '127.0.0.1',
     XDS_ADMIN_PORT: '0',
     DRAIN_TIMEOUT: '1s',
     ...env,
-  });
+  };
+  const read = readSettings(variables);
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
-  const { logger, lines } = recordingLogger();
-  const app = await buildApp(read.settings, { logger, nowMs });
+  const sources = { env: variables };
+  const report = new StartReport({ service: 'xds', version: '0.0.0', spec: settingsSpec, sources });
+  const { logger, lines } = recordingLogger(report.readLine);
+  const app = await buildApp(read.settings, { logger, nowMs, report });
   t.teardown(() => app.lifecycle.stop('end of the test'));
   await app.lifecycle.start();
   return { ...app, lines };

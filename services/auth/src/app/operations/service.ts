@@ -1,4 +1,4 @@
-import type { Operations } from './operation.ts';
+import { forAdmin, type Operations } from './operation.ts';
 
 export const serviceOperations: Operations = {
   'GET /health': { id: 'getHealth', summary: 'Name and version of the server', response: 'Health' },
@@ -9,6 +9,12 @@ export const serviceOperations: Operations = {
     response: 'Readiness',
   },
   'GET /settings': { id: 'getSettings', summary: 'Enabled features', response: 'Settings' },
+  'GET /admin/settings': {
+    id: 'adminGetSettings',
+    ...forAdmin('settings:read'),
+    summary: 'All settings in force, without secrets, and the warnings of the start, of this replica',
+    response: 'ServiceSettings',
+  },
   'GET /openapi.json': { id: 'getOpenApiDocument', summary: 'This document', response: 'Document' },
   'GET /.well-known/jwks.json': {
     id: 'getKeySet',

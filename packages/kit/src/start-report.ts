@@ -1,0 +1,237 @@
+import { hostname } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
+import { flag, list, object, type Schema, text, time } from './json-schema.ts';
+import type { LifecycleComponent } from './lifecycle.ts';
+import type { Environment, Setting, SettingsSpec } from './settings.ts';
+import { maskUrl } from './text.ts';
+
+/** The value of a setting that another setting implies, such as a mode. */
+export interface ImpliedValue {
+  readonly value: string;
+  /** The other setting: `SVC_MODE=development`. */
+  readonly by: string;
+  /** The value applies even if another one is set. Default: it is a default. */
+  readonly isForced?: true;
+}
+
+/** Where the values of settings come from. */
+export interface SettingSources {
+  /** All variables that are set, in the environment and in files. */
+  readonly env: Environment;
+  /** Paths of files by variable, for variables that are not from the environment. */
+  readonly files?: ReadonlyMap<string, string>;
+  /** The values by main variable. */
+  readonly implied?: ReadonlyMap<string, ImpliedValue>;
+}
+
+/** A setting as it is in force. Secrets have no `value` and no `default`. */
+interface EffectiveSetting {
+  readonly name: string;
+  readonly group: string;
+  readonly description: string;
+  readonly form: string;
+  readonly secret: boolean;
+  readonly set: boolean;
+  readonly changed: boolean;
+  readonly value?: string;
+  readonly default?: string;
+  readonly source: 'default' | 'environment' | 'file';
+  readonly variable?: string;
+  readonly from?: string;
+}
+
+/** A warning or an error in the log of the start. */
+interface StartWarning {
+  readonly level: 'warning' | 'error';
+  readonly message: string;
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/** The settings of a running service, and the warnings of its start. */
+export interface ServiceSettings {
+  readonly service: string;
+  readonly version: string;
+  readonly replica: string;
+  /** RFC 3339. */
+  readonly started: string;
+  readonly warnings: readonly StartWarning[];
+  readonly settings: readonly EffectiveSetting[];
+}
+
+/** The JSON Schema of {@link ServiceSettings}, the same in the admin APIs of all services. */
+export const serviceSettingsSchema: Schema = object({
+  service: { ...text, examples: ['xds'] },
+  version: { ...text, examples: ['0.1.0'] },
+  replica: { ...text, description: 'Host name of the replica.', examples: ['tollgate-xds-6c8d7f9b5-4k2lm'] },
+  started: { ...time, description: 'When the process started.' },
+  warnings: {
+    ...list(
+      object({
+        level: { enum: ['warning', 'error'] },
+        message: { ...text, examples: ['unknown setting, possibly misspelled'] },
+        details: {
+          type: 'object',
+          additionalProperties: text,
+          examples: [{ variable: 'DEBUG_PROT', meant: 'DEBUG_PORT' }],
+        },
+      }),
+    ),
+    description: 'Warnings and errors in the log of the start, at most 100.',
+  },
+  settings: list(
+    object(
+      {
+        name: { ...text, description: 'The main variable.', examples: ['DEBUG_PORT'] },
+        group: { ...text, examples: ['Server'] },
+        description: { ...text, examples: ['TCP port of the debug server.'] },
+        form: { ...text, description: 'The form of values.', examples: ['a TCP port, 0 to 65535'] },
+        secret: {
+          ...flag,
+          description: 'The value may be a credential: there is no `value` and no `default`.',
+          examples: [false],
+        },
+        set: { ...flag, description: 'Whether a value that is not empty is set.' },
+        changed: { ...flag, description: 'Whether the value is another one than the default.' },
+        value: {
+          ...text,
+          description: 'The value in force. Passwords in URLs are hidden.',
+          examples: ['6071'],
+        },
+        default: { ...text, description: 'Absent: the setting is required.', examples: ['6070'] },
+        source: { enum: ['default', 'environment', 'file'], examples: ['environment'] },
+        variable: { ...text, description: 'The name that is set.', examples: ['DEBUG_PORT'] },
+        from: {
+          ...text,
+          description: 'Path of the file, or the setting that the default depends on.',
+          examples: ['/etc/tollgate/server.env'],
+        },
+      },
+      { optional: ['value', 'default', 'variable', 'from'] },
+    ),
+  ),
+});
+
+interface StartReportOptions {
+  readonly service: string;
+  readonly version: string;
+  /** Default: the host name. */
+  readonly replica?: string;
+  readonly spec: SettingsSpec;
+  readonly sources: SettingSources;
+  /** Unix time in milliseconds of the start. Default: now. */
+  readonly startedMs?: number;
+}
+
+/** More than a start has; a component that retries could log the same line for hours. */
+const maxWarnings = 100;
+
+/**
+ * Reports the settings of a service and the warnings of its start. Add it to the lifecycle as the
+ * last component: it reads the log until then.
+ */
+export class StartReport implements LifecycleComponent {
+  readonly name = 'start report';
+  readonly #options: StartReportOptions;
+  readonly #started: string;
+  readonly #warnings: StartWarning[] = [];
+  #isStarting = true;
+
+  constructor(options: StartReportOptions) {
+    this.#options = options;
+    this.#started = new Date(options.startedMs ?? Date.now()).toISOString();
+  }
+
+  /** Reads a line of the log in the JSON format. */
+  readonly readLine = (line: string): void => {
+    if (!this.#isStarting || this.#warnings.length >= maxWarnings) return;
+    // The logger puts the level first.
+    if (/^\{"level":"(?:warning|error)"/.test(line)) this.#warnings.push(toWarning(line));
+  };
+
+  start(): void {
+    this.#isStarting = false;
+  }
+
+  get(): ServiceSettings {
+    const { service, version, replica, spec, sources } = this.#options;
+    return {
+      ...{ service, version, replica: replica || hostname(), started: this.#started },
+      warnings: this.#warnings,
+      settings: Object.values(spec).map((setting) => describeSetting(setting, sources)),
+    };
+  }
+}
+
+function toWarning(line: string): StartWarning {
+  // Parsed boundary: the line was written by the logger, as one object.
+  const fields = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  const { level, '@message': message = '', '@timestamp': _time, ...details } = fields;
+  return {
+    level: level === 'error' ? 'error' : 'warning',
+    message: String(message),
+    details: Object.fromEntries(Object.entries(details).map(([name, value]) => [name, toText(value)])),
+  };
+}
+
+/** Errors without their stacks. */
+function toText(value: unknown): string {
+  if (typeof value === 'string') return maskUrl(value);
+  const isError = typeof value === 'object' && value !== null && 'message' in value;
+  return maskUrl(isError ? String(value.message) : JSON.stringify(value));
+}
+
+function describeSetting(setting: Setting<unknown>, sources: SettingSources): EffectiveSetting {
+  const { env: name, group, doc: description, form } = setting;
+  const secret = setting.secret || setting.hidden === true;
+  const { files } = sources;
+  const implied = sources.implied?.get(name);
+  const given = findGiven(setting, sources);
+  const byDefault = implied?.value ?? setting.fallback?.text;
+  const isChanged = given !== undefined && !isDefault(setting, given.raw, implied);
+  const value = isChanged ? (setting.replacement?.(given.raw) ?? given.raw) : byDefault;
+  const file = given && files?.get(given.variable);
+  const from = given === undefined ? implied?.by : file;
+  return {
+    ...{ name, group, description, form, secret },
+    set: (given?.raw ?? implied?.value ?? '') !== '',
+    changed: isChanged,
+    ...(!secret && value !== undefined && { value: maskValue(value) }),
+    ...(!secret && byDefault !== undefined && { default: maskValue(byDefault) }),
+    source: given === undefined ? 'default' : file === undefined ? 'environment' : 'file',
+    ...(given && { variable: given.variable }),
+    ...(from !== undefined && { from }),
+  };
+}
+
+/** The variable of a setting that is in force, and its text. */
+function findGiven(
+  { env: main, aliases }: Setting<unknown>,
+  { env, implied }: SettingSources,
+): { readonly variable: string; readonly raw: string } | undefined {
+  const value = implied?.get(main);
+  if (value?.isForced) return undefined;
+  for (const variable of [main, ...aliases]) {
+    const raw = env[variable];
+    // An implied default replaces empty values, too.
+    if (raw !== undefined && (raw !== '' || value === undefined)) return { variable, raw };
+  }
+  return undefined;
+}
+
+/** Compares values: `1h` and `60m` are equal. */
+function isDefault({ parse, fallback }: Setting<unknown>, raw: string, implied?: ImpliedValue): boolean {
+  if (implied !== undefined) return isDeepStrictEqual(parse(raw), parse(implied.value));
+  return fallback !== undefined && isDeepStrictEqual(parse(raw), fallback.value);
+}
+
+/** More is no value that a person reads. */
+const maxValueLength = 4_096;
+
+/** Hides credentials in URLs, also those in queries. */
+function maskValue(value: string): string {
+  const isUrl = value.includes('://');
+  const masked = isUrl
+    ? maskUrl(value).replaceAll(/([?&][^=&#\s]{1,100}=)[^&#\s]+/g, '$1***')
+    : maskUrl(value);
+  return masked.length > maxValueLength ? `${masked.slice(0, maxValueLength)}…` : masked;
+}
