@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import { Cookies, readCookie } from '../sign-in/cookies.ts';
 import { pendingTtlMs } from '../sign-in/flow.ts';
 import type { Session } from '../sign-in/sessions.ts';
+import { requestUrl } from './request-url.ts';
 import { regionParameter } from './visit.ts';
 
 /** It is kept in a cookie during a sign-in; browsers refuse those of more than 4 KiB. */
@@ -23,10 +24,11 @@ export async function redirectToSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { searchParams } = new URL(request.url, settings.externalUrl);
+  const { searchParams, pathname, search } = requestUrl(request, settings.externalUrl);
   if (searchParams.has(regionParameter)) return reply.code(401).header('hx-refresh', 'true').send();
   const cookies = new Cookies(settings.externalUrl);
-  const { url, state, sealed } = await signIn.start(request.url.length > maxReturnChars ? '/' : request.url);
+  const returnTo = pathname + search;
+  const { url, state, sealed } = await signIn.start(returnTo.length > maxReturnChars ? '/' : returnTo);
   const cookie = cookies.set(cookies.signIn(state), sealed, pendingTtlMs);
   return reply.header('set-cookie', cookie).redirect(url, 303);
 }

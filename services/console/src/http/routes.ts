@@ -11,6 +11,7 @@ import type { Session } from '../sign-in/sessions.ts';
 import { findSession, redirectToSignIn } from './browser-session.ts';
 import { type DownloadRoute, sendDownload } from './downloads.ts';
 import { sendProblem } from './problems.ts';
+import { requestUrl } from './request-url.ts';
 import { sendPage } from './responses.ts';
 import { regionParameter, Visit } from './visit.ts';
 
@@ -95,7 +96,7 @@ async function show(
       context.sessions.delete(session.id);
       return redirectToSignIn(context, request, reply);
     }
-    const url = new URL(request.url, context.settings.externalUrl);
+    const url = requestUrl(request, context.settings.externalUrl);
     url.searchParams.delete(regionParameter);
     return sendProblem(context, reply, { error, session, url });
   }
@@ -114,7 +115,7 @@ async function sendView(visit: Visit, page: PageRoute, reply: FastifyReply): Pro
 async function submitForm(context: Context, action: ActionRoute, exchange: Exchange): Promise<FastifyReply> {
   const { request, reply } = exchange;
   const session = findSession(context, request);
-  const url = new URL(request.url, context.settings.externalUrl);
+  const url = requestUrl(request, context.settings.externalUrl);
   try {
     if (session === undefined) throw errors.form_rejected();
     const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();

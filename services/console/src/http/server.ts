@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client';
 import type { Context } from '../context.ts';
 import type { Assets } from '../ui/assets.ts';
 import { sendProblem } from './problems.ts';
+import { requestUrl } from './request-url.ts';
 import { securityHeaders } from './responses.ts';
 import { type Area, addAreas } from './routes.ts';
 import { addSignInRoutes } from './sign-in-routes.ts';
@@ -25,6 +26,9 @@ const maxConnections = 2000;
 /** Longest form: the YAML of a policy is at most 1 MiB. */
 const bodyLimit = 2 * 1024 * 1024;
 
+/** Names of objects and domains have at most 253 characters. */
+const maxParamChars = 512;
+
 /** The server of the pages. */
 export function buildServer(
   context: Context,
@@ -32,7 +36,10 @@ export function buildServer(
   options: HttpServerOptions,
 ): HttpServer {
   const { settings, metrics } = context;
-  const app = fastify({ requestTimeout: requestTimeoutMs, forceCloseConnections: true, bodyLimit });
+  const app = fastify({
+    ...{ requestTimeout: requestTimeoutMs, forceCloseConnections: true, bodyLimit },
+    routerOptions: { maxParamLength: maxParamChars },
+  });
   app.server.maxConnections = maxConnections;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -52,7 +59,7 @@ export function buildServer(
     // Below 500 the error is fastify's, and its message is public.
     if (error.statusCode !== undefined && error.statusCode < 500)
       return reply.code(error.statusCode).type('text/plain; charset=utf-8').send(`${error.message}\n`);
-    const url = new URL(request.url, settings.externalUrl);
+    const url = requestUrl(request, settings.externalUrl);
     return sendProblem(context, reply, { error, session: undefined, url });
   });
   addAssetRoutes(app, context.assets);

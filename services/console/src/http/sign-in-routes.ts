@@ -9,6 +9,7 @@ import { checkForm } from '../sign-in/csrf.ts';
 import type { Session } from '../sign-in/sessions.ts';
 import { findSession, startSession } from './browser-session.ts';
 import { sendProblem } from './problems.ts';
+import { requestUrl } from './request-url.ts';
 import { sendPage } from './responses.ts';
 
 /** `/callback` of the sign-in, and `/sign-out`. */
@@ -17,7 +18,7 @@ export function addSignInRoutes(app: FastifyInstance, context: Context): void {
   const cookies = new Cookies(settings.externalUrl);
 
   app.get('/callback', { exposeHeadRoute: false }, async (request, reply) => {
-    const { searchParams: query } = new URL(request.url, settings.externalUrl);
+    const { searchParams: query } = requestUrl(request, settings.externalUrl);
     const name = cookies.signIn(query.get('state') ?? '');
     const sealed = readCookie(request.headers.cookie, name);
     // Another tab has completed a sign-in, or the page was loaded again.

@@ -9,6 +9,7 @@ import { csrfField } from '../sign-in/csrf.ts';
 import { freshToken, type Session } from '../sign-in/sessions.ts';
 import { hiddenField } from '../ui/form.ts';
 import { withQuery } from '../ui/table.ts';
+import { requestUrl } from './request-url.ts';
 
 /** The parameter that asks for one region of a page. */
 export const regionParameter = 'region';
@@ -32,7 +33,7 @@ export class Visit {
     this.context = context;
     this.session = session;
     this.nowMs = context.nowMs();
-    this.url = new URL(request.url, settings.externalUrl);
+    this.url = requestUrl(request, settings.externalUrl);
     this.region = this.url.searchParams.get(regionParameter) ?? undefined;
     this.url.searchParams.delete(regionParameter);
     this.#request = request;

@@ -37,7 +37,6 @@ t.test('limits in the console', { skip }, async (t) => {
   await t.test('keys of all replicas are shown with their state, and update themselves', async (t) => {
     t.match(await readText(page), /user=ann.*refused now.*newly limited/s);
     t.match(await readText(page), attack, 'values are text');
-    t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
     t.notMatch(await show('/limits?state=over'), attack);
     await first.send('shop', 'user', 'bob');
     await show('/limits?q=bob');

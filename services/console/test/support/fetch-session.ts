@@ -42,8 +42,12 @@ export async function signInByFetch(options: SignInOptions): Promise<SignedIn> {
   const { access_token: token } = await post(`${authUrl}/token?grant_type=password`, { email, password });
   const authorization = `Bearer ${token}`;
   const opened = `${authUrl}/oauth/authorizations/${id}`;
-  await fetch(opened, { headers: { authorization } });
-  const { redirect_url: callback } = await post(`${opened}/consent`, { action: 'approve' }, authorization);
+  // With an earlier consent, the answer is where to go to.
+  const { redirect_url: known } = JSON.parse(
+    await (await fetch(opened, { headers: { authorization } })).text(),
+  );
+  const callback =
+    known ?? (await post(`${opened}/consent`, { action: 'approve' }, authorization)).redirect_url;
   const [pending = ''] = pendingCookie.split(';');
   const completed = await fetch(String(callback), {
     ...manual,

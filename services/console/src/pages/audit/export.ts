@@ -73,6 +73,6 @@ async function* writeEntries(
 
 /** A field of RFC 4180. An apostrophe keeps spreadsheets from running a formula. */
 function csvField(text: string): string {
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const safe = /^\s*[=+\-@]|^[\t\r]/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
