@@ -1,4 +1,3 @@
-import tab from '@bomb.sh/tab/commander';
 import { RequestError } from '@tollgate/admin-clients/clients';
 import { Command, CommanderError } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
@@ -6,6 +5,7 @@ import { auditCommands } from './commands/audit.ts';
 import { benchCommands } from './commands/bench.ts';
 import { clientCommands } from './commands/clients.ts';
 import type { Environment } from './commands/command.ts';
+import { completeCommand, printCandidates } from './commands/complete.ts';
 import { contextCommands } from './commands/context.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
@@ -29,10 +29,11 @@ Environment: TOLLGATE_CONTEXT, TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER
 commas), TOLLGATE_LIMITER_TOKEN, TOLLGATE_XDS_URL and TOLLGATE_XDS_TOKEN replace what the context
 has; TOLLGATE_CONFIG is its file.
 
-Completion: source <(tollgate complete bash), or zsh, fish.
+Completion: tollgate complete --help.
 `;
 
-function createProgram(environment: Environment): Command {
+/** All commands. */
+export function createProgram(environment: Environment): Command {
   const { terminal } = environment;
   const program = new Command('tollgate')
     .description('Policies, limits, users and keys of Tollgate, and the state of its services.')
@@ -56,10 +57,10 @@ function createProgram(environment: Environment): Command {
     tokenCommands(environment),
     auditCommands(environment),
     contextCommands(environment),
+    completeCommand(environment),
   ])
     program.addCommand(one);
   configure(program, terminal);
-  tab(program);
   return program;
 }
 
@@ -90,7 +91,11 @@ function findHint({ code, status }: RequestError): string | undefined {
 /** Runs a command. Returns its exit code. */
 export async function run(args: readonly string[], environment: Environment): Promise<number> {
   try {
-    await createProgram(environment).parseAsync(args, { from: 'user' });
+    const program = createProgram(environment);
+    const [first, second, ...words] = args;
+    // These words are of an unfinished line, and no arguments.
+    if (first === 'complete' && second === '--') await printCandidates(environment, program, words);
+    else await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;

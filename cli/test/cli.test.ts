@@ -8,7 +8,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t from 'tap';
 import { adminToken } from '../../services/auth/test/helpers/admin.ts';
-import { signUp, startAuthServer } from '../../services/auth/test/helpers/auth-server.ts';
+import { signUp } from '../../services/auth/test/helpers/auth-server.ts';
+import { startMailingServer } from '../../services/auth/test/helpers/mail-server.ts';
 import {
   adminToken as limiterToken,
   startCounterApi,
@@ -78,8 +79,12 @@ t.test('limits are shown, changed for a time, and reset', async (t) => {
 t.test('with an auth server', async (t) => {
   const folder = t.testdir({ 'routes.yaml': routesFile, 'limits.yaml': routeLimits });
   const limiter = await startCounterApi(t, { rules: { 'routes.yaml': routeLimits } });
-  const server = await startAuthServer(t, {
-    ...{ API_KEYS_ENABLED: 'true', EXT_AUTHZ_ROUTES_FILE: join(folder, 'routes.yaml') },
+  const { server, smtp } = await startMailingServer(t, {
+    ...{
+      API_KEYS_ENABLED: 'true',
+      MAILER_AUTOCONFIRM: 'true',
+      EXT_AUTHZ_ROUTES_FILE: join(folder, 'routes.yaml'),
+    },
     ...{
       EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${limiter.ports.grpc}`,
       EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s',
@@ -158,6 +163,24 @@ t.test('with an auth server', async (t) => {
     t.match(await tollgate('users', 'get', 'ann@example.com'), { output: /banned until 20\d\d-/ });
     t.match(await tollgate('users', 'unban', 'ann@example.com'), { exitCode: 0 });
     t.match(await tollgate('users', 'get', 'ann@example.com'), { output: /active\n$/ });
+    t.match(await tollgate('users', 'set', 'ann@example.com', '--plan', 'none', '--limit', '5/hour'), {
+      output: /ann@example.com +- +5 per hour /,
+    });
+    t.match(await tollgate('users', 'set', 'ann@example.com', '--limit', 'none'), { output: /com +- +- / });
+    t.match(await tollgate('users', 'set', 'ann@example.com'), { exitCode: 2, errors: /nothing to change/ });
+    t.match(await tollgate('users', 'recover', 'ann@example.com'), {
+      errors: 'ann@example.com gets a mail with a link\n',
+    });
+    t.match(await smtp.mailTo('ann@example.com'), { subject: /password/i });
+    t.match(await tollgate('users', 'factors', 'ann@example.com'), { errors: /has no second factor/ });
+    const missing = ['ann@example.com', '5f1c8f7e-8f3b-4a37-9d6c-0d7f7c1f3f10'];
+    t.match(await tollgate('users', 'remove-factor', ...missing), {
+      exitCode: 1,
+      errors: /^mfa_factor_not_found: /,
+    });
+    t.match(await tollgate('users', 'delete', 'ann@example.com'), { errors: 'ann@example.com is deleted\n' });
+    t.match(await tollgate('users', 'get', 'ann@example.com'), { exitCode: 1, errors: /no user ann@/ });
+    await signUp(server, { email: 'ann@example.com' });
     t.match(await tollgate('users', 'get', 'bob@example.com'), { exitCode: 1, errors: /no user bob@/ });
     const withoutKey = cli(t, { TOLLGATE_AUTH_URL: server.url });
     t.match(await withoutKey('users', 'list'), { exitCode: 1, errors: /^no_authorization: / });

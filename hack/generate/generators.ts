@@ -14,6 +14,7 @@ import { renderClientTypes } from './admin-clients.ts';
 import { renderAdminScopes } from './admin-scopes.ts';
 import { renderCallerAttributes } from './caller-attributes.ts';
 import { chartFiles } from './charts/charts.ts';
+import { renderCliReadme } from './cli-readme.ts';
 import { renderPolicyCrd } from './crd/access-policy.ts';
 import { renderCrd } from './crd/definition.ts';
 import { renderKnownFieldsPolicy } from './crd/known-fields-policy.ts';
@@ -50,6 +51,7 @@ export const generators: readonly Generator[] = [
   manifest('crds/accesspolicies.yaml', renderPolicyCrd),
   manifest('crds/known-fields-policy.yaml', renderKnownFieldsPolicy),
   formatted('crds/README.md', () => renderCrdReadme('crds/README.md')),
+  formatted('cli/README.md', () => renderCliReadme('cli/README.md')),
   markdownPage('docs/rule-fields.md', renderRuleFields),
   markdownPage('docs/caller-attributes.md', renderCallerAttributes),
   markdownPage('docs/admin-scopes.md', renderAdminScopes),

@@ -109,7 +109,7 @@ function listCommand({ env, terminal }: Environment): Command {
 
 function useCommand({ env, terminal }: Environment): Command {
   return command('use', 'Make a context the current one.', ['tollgate context use shop'])
-    .argument('<name>', 'Name of the context.')
+    .argument('<context>', 'Name of the context.')
     .action(async (name: string) => {
       const path = contextFilePath(env);
       await updateContexts(path, ({ contexts }) => {
@@ -122,7 +122,7 @@ function useCommand({ env, terminal }: Environment): Command {
 
 function removeCommand({ env, terminal }: Environment): Command {
   return command('remove', 'Remove a context with its secrets.', ['tollgate context remove shop'])
-    .argument('<name>', 'Name of the context.')
+    .argument('<context>', 'Name of the context.')
     .action(async (name: string) => {
       const path = contextFilePath(env);
       await updateContexts(path, ({ current, contexts }) => {

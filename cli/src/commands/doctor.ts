@@ -27,6 +27,7 @@ export function doctorCommand(environment: Environment): Command {
     'tollgate doctor --xds-url http://127.0.0.1:8090 --envoy-admin http://127.0.0.1:9901',
     'tollgate doctor --ready http://127.0.0.1:8080/healthcheck --json',
   ])
+    .exitsWithFinding('something is wrong')
     .option('--settings <service=file...>', 'Check variables as the service does: auth, ratelimit, xds.', [])
     .option('--ready <url...>', 'More pages that respond 2xx when a service is ready.', [])
     .option('--xds-url <url>', 'Admin port of the xDS server. Default: that of the context.')

@@ -12,11 +12,12 @@ import {
   group,
   type ListOptions,
   pagedCommand,
+  parseLimitText,
   printNext,
   toPageQuery,
   toSource,
 } from './command.ts';
-import { findUser, whichUser } from './users.ts';
+import { findUser, whichUser } from './user-lookup.ts';
 
 const whichOrganization = 'Id or slug of the organization.';
 
@@ -158,7 +159,7 @@ function setCommand(environment: Environment): Command {
       const body = {
         ...(name !== undefined && { name }),
         ...(plan !== undefined && { plan }),
-        ...(limit !== undefined && { limit: parseLimit(limit) }),
+        ...(limit !== undefined && { limit: parseLimitText(limit) ?? {} }),
       };
       if (Object.keys(body).length === 0)
         throw new CommandFailure('nothing to change: use --name, --plan or --limit');
@@ -169,17 +170,6 @@ function setCommand(environment: Environment): Command {
       );
       printOrganization(terminal, changed, options);
     });
-}
-
-/** @throws CommandFailure */
-function parseLimit(text: string): Record<string, unknown> {
-  if (text === 'none') return {};
-  const [, requests, unit] = /^(\d{1,10})\/([a-z]+)$/i.exec(text) ?? [];
-  if (requests === undefined || unit === undefined)
-    throw new CommandFailure(
-      `not a limit: ${text}. Expected a number and a unit, such as 100/minute, or none`,
-    );
-  return { requests_per_unit: Number(requests), unit };
 }
 
 function deleteCommand(environment: Environment): Command {

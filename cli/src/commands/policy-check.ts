@@ -15,6 +15,7 @@ export function checkCommand({ terminal, readInput }: Environment): Command {
     'tollgate policy check policy.yaml limits.yaml --json',
     'kubectl get accesspolicies -A -o yaml | tollgate policy check -',
   ])
+    .exitsWithFinding('a file has a problem')
     .argument('<files...>', 'Files, folders, or - for standard input.')
     .action(async (paths: readonly string[], options: LocalOptions) => {
       const loaded = loadPolicies(await readSources(paths, readInput));

@@ -18,6 +18,7 @@ export function convertCommand({ terminal, readInput }: Environment): Command {
   return localCommand('convert', 'Convert a routes file of the auth server to an AccessPolicy.', [
     'tollgate policy convert routes.yaml --namespace shop --name orders --hosts api.example.com > policy.yaml',
   ])
+    .exitsWithFinding('the routes file has a problem')
     .argument('<file>', 'The routes file, or - for standard input.')
     .option('--name <name>', 'Name of the policy.', 'routes')
     .option('--namespace <namespace>', 'Namespace of the policy.', 'default')

@@ -24,6 +24,7 @@ export function diffCommand(environment: Environment): Command {
     'tollgate policy diff new.yaml --context shop',
     'git show main:policy.yaml | tollgate policy diff - policy.yaml --fail-on-looser',
   ])
+    .exitsWithFinding('a change is looser, with --fail-on-looser, or a file has a problem')
     .argument(
       '<old>',
       'A file, a folder, or - for standard input. Alone, it is compared with what is in force.',

@@ -17,6 +17,7 @@ export function testCommand(environment: Environment): Command {
     'tollgate policy test policies/',
     'tollgate policy test orders.test.yaml --watch',
   ])
+    .exitsWithFinding('a test fails')
     .argument('<files...>', 'Files of tests, folders, or - for standard input.')
     .option('--watch', 'Test again whenever a file changes.')
     .action(async (paths: readonly string[], options: TestOptions) => {

@@ -24,33 +24,35 @@ export function statusCommand(environment: Environment): Command {
   return command('status', 'Check that all services of the context answer and accept its key.', [
     'tollgate status',
     'tollgate status --context shop --json',
-  ]).action(async (options: CommonOptions) => {
-    const context = await readContext(toSource(environment, options));
-    const { authUrl = '' } = context;
-    const auth = authClient(context, timeoutMs);
-    const findings = await Promise.all([
-      ...(auth === undefined ? [] : [checkAuth(authUrl, auth)]),
-      ...(auth === undefined || typeof context.token === 'string' ? [] : [checkSignIn(authUrl, auth)]),
-      ...limitersOf(context, timeoutMs).map(checkLimiter),
-    ]);
-    if (findings.length === 0)
-      throw new CommandFailure('the context has no services: run tollgate context set --help');
-    if (options.json) printJson(terminal, findings);
-    else
-      printTable(terminal, findings, {
-        columns: {
-          SERVICE: ({ service }) => service,
-          URL: ({ url }) => url,
-          STATUS: ({ ok }) => (ok ? 'ok' : 'FAILED'),
-          DETAIL: ({ detail }) => detail,
-        },
-        empty: '',
-      });
-    const failed = findings.filter(({ ok }) => !ok);
-    if (failed.length === 0) return;
-    const message = `${failed.length} of ${findings.length} services have a problem`;
-    throw new CommandFailure(message, exitCodes.unhealthy);
-  });
+  ])
+    .exitsWithFinding('a service has a problem')
+    .action(async (options: CommonOptions) => {
+      const context = await readContext(toSource(environment, options));
+      const { authUrl = '' } = context;
+      const auth = authClient(context, timeoutMs);
+      const findings = await Promise.all([
+        ...(auth === undefined ? [] : [checkAuth(authUrl, auth)]),
+        ...(auth === undefined || typeof context.token === 'string' ? [] : [checkSignIn(authUrl, auth)]),
+        ...limitersOf(context, timeoutMs).map(checkLimiter),
+      ]);
+      if (findings.length === 0)
+        throw new CommandFailure('the context has no services: run tollgate context set --help');
+      if (options.json) printJson(terminal, findings);
+      else
+        printTable(terminal, findings, {
+          columns: {
+            SERVICE: ({ service }) => service,
+            URL: ({ url }) => url,
+            STATUS: ({ ok }) => (ok ? 'ok' : 'FAILED'),
+            DETAIL: ({ detail }) => detail,
+          },
+          empty: '',
+        });
+      const failed = findings.filter(({ ok }) => !ok);
+      if (failed.length === 0) return;
+      const message = `${failed.length} of ${findings.length} services have a problem`;
+      throw new CommandFailure(message, exitCodes.unhealthy);
+    });
 }
 
 function checkAuth(url: string, client: AuthClient): Promise<Finding> {

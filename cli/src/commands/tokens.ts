@@ -31,8 +31,12 @@ function inspectCommand(environment: Environment): Command {
     'tollgate tokens inspect --session < token',
     'pbpaste | tollgate tokens inspect --json',
   ])
+    .exitsWithFinding('the token is not valid')
     .argument('[token]', 'The token. Default: standard input, because arguments are visible to others.')
-    .option('--session', 'Send the token to the auth server that has issued it: is its session alive?')
+    .option(
+      '--session',
+      'Send the token to the auth server that has issued it, and say whether its session is alive.',
+    )
     .action(async (given: string | undefined, options: InspectOptions) => {
       const text = (given ?? (await readInput())).trim().replace(/^(?:authorization: *)?bearer +/i, '');
       const decoded = decodeToken(text);
