@@ -1,5 +1,6 @@
 import { basename, extname, resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { CommandFailure } from '../failure.ts';
 import { emitKubernetes } from '../up/emit.ts';
 import { loadUpFile, runUp } from '../up/up.ts';
 import { bareCommand, type Environment } from './command.ts';
@@ -36,6 +37,8 @@ export function upCommand({ terminal, env, interruption }: Environment): Command
     .action(async (file: string, { envoy, emit, host, namespace, name }: UpCommandOptions) => {
       if (emit === 'kubernetes') {
         const options = { name: name ?? basename(file, extname(file)), namespace, hosts: host };
+        requireObjectName(options.name, '--name');
+        requireObjectName(namespace, '--namespace');
         return terminal.print(emitKubernetes(await loadUpFile(file), options));
       }
       const { PATH: searchPath = '' } = env;
@@ -44,4 +47,12 @@ export function upCommand({ terminal, env, interruption }: Environment): Command
         ...{ searchPath, terminal, signal: interruption() },
       });
     });
+}
+
+/** @see RFC 1123 §2.1 @throws CommandFailure */
+function requireObjectName(text: string, option: string): void {
+  if (!/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(text))
+    throw new CommandFailure(
+      `not a name of an object of Kubernetes: ${text}. Set ${option} to lower-case letters, digits and hyphens`,
+    );
 }

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import t from 'tap';
 import { emitKubernetes } from '../../src/up/emit.ts';
 import { readUpFile } from '../../src/up/file.ts';
+import { cli } from '../helpers/tollgate.ts';
 
 const valid = `upstream: http://localhost:3000
 listen: 8000
@@ -76,4 +78,18 @@ t.test('objects for Kubernetes have no secrets', async (t) => {
   t.match(text, /kind: AccessPolicy\nmetadata:\n {2}name: shop\n {2}namespace: web\nspec:\n {2}hosts:\n/);
   t.match(text, /matches:\n\s+- path:\n\s+value: \/admin\n\s+methods:\n\s+- GET\n/);
   t.notMatch(text, /secret/);
+});
+
+t.test('names that Kubernetes refuses are refused before', async (t) => {
+  const file = join(t.testdir({ 'My Shop.yaml': valid }), 'My Shop.yaml');
+  const emit = ['up', file, '--emit', 'kubernetes'];
+  t.match(await cli(t)(...emit), { exitCode: 2, errors: /: My Shop\. Set --name to lower-case letters/ });
+  t.match(await cli(t)(...emit, '--name', 'shop'), { exitCode: 0, output: /name: shop\n/ });
+  const { output } = await cli(t)(
+    'up',
+    join(t.testdir({ a: valid.replaceAll('\n', '\r\n') }), 'a'),
+    '--emit',
+    'kubernetes',
+  );
+  t.match(output, /path:\n +value: \/public\n/, 'line ends of Windows');
 });

@@ -2,6 +2,8 @@ import { compilePolicy } from '@tollgate/policies/compile/compile';
 import { readPolicy } from '@tollgate/policies/read/read-policy';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
+import { emitKubernetes } from '../../../cli/src/up/emit.ts';
+import { readUpFile } from '../../../cli/src/up/file.ts';
 import { renderPolicyCrd } from './access-policy.ts';
 
 const gatewayApi = 'gateway.networking.k8s.io';
@@ -123,6 +125,25 @@ kubeSuite(t, 'the CRD of AccessPolicy in an API server', async (t, kube) => {
       const read = readPolicy(manifestOf(spec), 'test');
       t.notOk(read.ok && compilePolicy(read.resource).ok);
     });
+
+  t.test('what tollgate up writes for Kubernetes is accepted as it is', async (t) => {
+    const read = readUpFile(
+      `upstream: http://127.0.0.1:3000
+access: { roles: [admin, support] }
+routes:
+  - { path: /public, access: Public, limits: [] }
+  - { path: /export, methods: [GET, POST], access: { credentials: [User, ApiKey] }, limits: [per-user] }
+limits:
+  - { name: per-user, by: [User], requests: 60, per: Minute, plans: { pro: { requests: 600 } } }
+  - { name: per-address, by: [Address], requests: 10, period: 90s, algorithm: SlidingWindow }
+`,
+      'tollgate.yaml',
+    );
+    if (!read.ok) throw new Error(read.problems.join('\n'));
+    const input = emitKubernetes(read.file, { name: 'up', namespace: 'up', hosts: ['a.test', '*.b.test'] });
+    const { stdout, stderr } = await kube.kubectl(['apply', '--validate=strict', '-f', '-'], { input });
+    t.match(stdout, /^namespace\/up .*\naccesspolicy.*\/up created\n$/, stderr);
+  });
 
   t.test('unknown fields are kept, for the webhook and the xDS server to refuse', async (t) => {
     const { stdout } = await create({ hosts, access: { role: ['admin'] } }, '--dry-run=server', '-o=json');
