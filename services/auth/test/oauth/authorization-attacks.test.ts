@@ -124,6 +124,20 @@ t.test('one of many decisions counts', async (t) => {
   t.strictSame(decisions.map(({ status }) => status).toSorted(), [200, 400, 400, 400, 400]);
 });
 
+t.test('a refusal is returned to the client, and leaves no consent to revoke', async (t) => {
+  const scope = { OAUTH_SERVER_DEFAULT_SCOPE: 'openid profile' };
+  const { server, user, request } = await start(t, scope);
+  const path = `/oauth/authorizations/${await startAuthorization(server, { ...request, state: 's' })}`;
+  const { accessToken: token } = user;
+  t.match((await server.call('GET', path, { token })).body, { scope: 'openid profile' }, 'by default');
+  const { body } = await server.call('POST', `${path}/consent`, { token, body: { action: 'deny' } });
+  t.equal(redirectParameter(body.redirect_url, 'error'), 'access_denied');
+  t.equal(redirectParameter(body.redirect_url, 'state'), 's');
+  t.match(await server.call('GET', path, { token }), { status: 400 }, 'decided');
+  const revoked = await server.call('DELETE', `/user/oauth/grants?client_id=${request.client_id}`, { token });
+  t.match(revoked, { status: 404, body: { error_code: 'oauth_consent_not_found' } });
+});
+
 t.test('of 20 exchanges of a code one succeeds, and its tokens end', async (t) => {
   const { server, client, user, request } = await start(t);
   const code = await authorize(server, user.accessToken, request);

@@ -21,6 +21,7 @@ import {
   requestToken,
   type ShownClient,
 } from '../helpers/oauth-clients.ts';
+import { assertPromptRevocation } from '../helpers/replica-delay.ts';
 
 /** Cached states do not expire during the tests: changes take effect by notification only. */
 const stale = { ...oauthServer, EXT_AUTHZ_MAX_STALENESS: '10m' };
@@ -375,4 +376,34 @@ t.test('a session of a client has its id and scopes at the gateway, and ends wit
   t.equal((await server.call('DELETE', path, { token: user.accessToken })).status, 204);
   t.equal((await checkRequest(server, token)).status, 401);
   t.equal((await checkRequest(server, user.accessToken)).status, 200);
+});
+
+t.test('revoked consents and deleted clients are refused on another replica within 50 ms', async (t) => {
+  const [one, other] = await startReplicas(t, authorizationServer);
+  const user = await signUp(one);
+  const application = await createApplication(one);
+  const { client_id } = application;
+  const isRevoked = (token: string) => async () => (await checkRequest(other, token)).status === 401;
+  await t.test('a consent', (t) =>
+    assertPromptRevocation(t, one.databaseUrl, async () => {
+      const { body } = await redeem(one, application, await authorize(one, user.accessToken, { client_id }));
+      const path = `/user/oauth/grants?client_id=${client_id}`;
+      return {
+        id: user.userId,
+        revoke: () => one.call('DELETE', path, { token: user.accessToken }),
+        isRevoked: isRevoked(String(body.access_token)),
+      };
+    }),
+  );
+  await t.test('a machine client', (t) =>
+    assertPromptRevocation(t, one.databaseUrl, async () => {
+      const client = await createMachine(one);
+      const token = await machineToken(one, client);
+      return {
+        id: client.client_id,
+        revoke: () => call('DELETE')(one, client),
+        isRevoked: isRevoked(token),
+      };
+    }),
+  );
 });
