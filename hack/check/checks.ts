@@ -11,10 +11,11 @@ import { findNumberGaps, findUnusualSizes } from './sizes.ts';
 
 /** Everything that `npm run check` runs. The slowest come first. */
 export const checks: readonly Check[] = [
+  { name: 'spelling (cspell)', run: checkSpelling },
+  { name: 'types (tsc)', run: checkTypes },
+  { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
   { name: 'generated files up to date', run: checkGeneratedFiles },
   { name: 'dead code (knip)', run: () => runTool('knip', ['--no-progress', '--no-config-hints']) },
-  { name: 'format and lint (biome)', run: () => runTool('biome', ['ci', '--colors=off', '.']) },
-  { name: 'types (tsc)', run: checkTypes },
   { name: 'lock file complete (npm ci)', run: checkLockFile },
   {
     name: 'OpenAPI documents',
@@ -22,7 +23,6 @@ export const checks: readonly Check[] = [
   },
   { name: 'links in Markdown', run: checkLinks },
   { name: 'forbidden texts', run: checkTexts },
-  { name: 'spelling (cspell)', run: checkSpelling },
   { name: 'numbers of decisions', run: async () => toFinding(findNumberGaps(await repositoryFiles())) },
   { name: 'floors of folders', run: checkFloors },
   { name: 'tests mirror src', run: async () => toFinding(findStrayTestFolders(await repositoryFiles())) },
