@@ -1,4 +1,4 @@
-/** Colors of the hosted pages and of the console, which have the same look. */
+/** Colors of the hosted pages, the console and the pages for operators, which look alike. */
 export const colors = {
   light: {
     back: '#f4f4f5',

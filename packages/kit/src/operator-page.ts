@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto';
+import { colorVariables, fonts } from './design-tokens.ts';
 import { type Html, html, trustedHtml } from './html.ts';
 
 /** Look of the pages for operators, in all services. */
 const style = `
-:root { color-scheme: light dark; --ok: light-dark(#17692f, #6fd08c); --bad: light-dark(#a4161a, #ff8a80);
-  --wait: light-dark(#8a5a00, #ffc766); --line: light-dark(#d5d9e0, #3a4150); --dim: light-dark(#59616e, #a3abb8); }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 80rem; padding: 1rem 1.5rem 4rem; }
+:root { color-scheme: light dark; ${colorVariables()} }
+body { background: var(--back); color: var(--text); font: 15px/1.5 ${fonts.text}; margin: 0 auto; max-width: 80rem; padding: 1rem 1.5rem 4rem; }
 h1 { font-size: 1.4rem; margin: 0 0 .5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem; margin: 0; }
 dt, .dim { color: var(--dim); } dd { margin: 0; overflow-wrap: anywhere; }
 .table { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
-th, td { border-bottom: 1px solid var(--line); padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; }
+th, td { border-bottom: 1px solid var(--rule); padding: .35rem .8rem .35rem 0; text-align: left; vertical-align: top; }
 th { color: var(--dim); font-weight: 500; white-space: nowrap; } td { overflow-wrap: anywhere; }
-code, .message { font: 13px/1.45 ui-monospace, monospace; } .message { max-width: 60ch; white-space: pre-wrap; }
-.True { color: var(--ok); } .False { color: var(--bad); } .Unknown, .Pending { color: var(--wait); }
+code, .message { font: 13px/1.45 ${fonts.code}; } .message { max-width: 60ch; white-space: pre-wrap; }
+.True { color: var(--ok); } .False { color: var(--bad); } .Unknown, .Pending { color: var(--warn); }
 .notice { border-left: 4px solid var(--bad); margin: 1rem 0; padding: .3rem 0 .3rem .8rem; }
-a { color: inherit; } input, button, textarea { font: inherit; padding: .2rem .5rem; }
+a { color: var(--accent); }
+input, button, textarea { font: inherit; color: inherit; padding: .2rem .5rem; background: var(--card); border: 1px solid var(--line); border-radius: .375rem; }
 .fields { display: grid; grid-template-columns: max-content 1fr; gap: .4rem 1rem; max-width: 50rem; margin: 0 0 .6rem; }
 `;
 
