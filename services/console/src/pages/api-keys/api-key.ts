@@ -1,6 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
 import { badge } from '../../ui/text.ts';
+import { userLink } from '../users/user.ts';
 
 export type ApiKey = Awaited<ReturnType<typeof readKey>>;
 
@@ -33,8 +34,7 @@ export function stateBadge({ disabled, expires_at: expiry }: ApiKey, nowMs: numb
 /** The owner, with a link for those who may follow it. */
 export function ownerLink({ owner }: ApiKey, visit: Visit): Html {
   const { user_id: userId, org_id: orgId } = owner ?? {};
-  if (userId !== undefined)
-    return visit.can('users') ? html`<a href="/users/${userId}">User ${userId}</a>` : html`User ${userId}`;
+  if (userId !== undefined) return userLink(visit, userId, `User ${userId}`);
   if (orgId === undefined) return html`Machine`;
   return visit.can('organizations')
     ? html`<a href="/organizations/${orgId}">Organization ${orgId}</a>`

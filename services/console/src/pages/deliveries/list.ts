@@ -5,6 +5,7 @@ import { nextCursor } from '../../services/next-cursor.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';
+import { userLink } from '../users/user.ts';
 
 const pageSize = '50';
 
@@ -60,8 +61,7 @@ function failedTable({ events, next, names }: FailedPage, visit: Visit): Html {
       },
       {
         title: 'User',
-        cell: ({ user_id: id }) =>
-          id !== undefined && visit.can('users') ? html`<a href="/users/${id}">${id}</a>` : id,
+        cell: ({ user_id: id }) => (id === undefined ? undefined : userLink(visit, id, id)),
       },
       { title: 'Attempts', isNumber: true, cell: ({ attempts }) => attempts },
       { title: 'Last error', cell: (event) => event.last_error },

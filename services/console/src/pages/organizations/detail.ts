@@ -7,6 +7,7 @@ import { limitText } from '../../ui/limit-fields.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
+import { userLink } from '../users/user.ts';
 import { organizationSet } from './actions.ts';
 import { type Organization, organizationPath, readOrganization } from './organization.ts';
 
@@ -58,7 +59,7 @@ async function membersOf(visit: Visit, id: string): Promise<Html> {
     empty: emptyState('There are no members. Set one with the role owner.'),
     rowId: (member) => `member-${member.user_id}`,
     columns: [
-      { title: 'User', cell: (member) => userLink(visit, member) },
+      { title: 'User', cell: ({ user_id: id, email }) => userLink(visit, id, email || id) },
       { title: 'Name', cell: ({ name }) => name },
       { title: 'Role', cell: ({ role }) => role },
       { title: 'Since', cell: (member) => time(member.created_at, visit.nowMs) },
@@ -68,14 +69,6 @@ async function membersOf(visit: Visit, id: string): Promise<Html> {
       })),
     ],
   });
-}
-
-function userLink(
-  visit: Visit,
-  { user_id: id, email }: { readonly user_id: string; readonly email: string },
-): Html {
-  const text = email || id;
-  return visit.can('users') ? html`<a href="/users/${id}">${text}</a>` : html`${text}`;
 }
 
 async function domainsOf(visit: Visit, id: string): Promise<Html> {

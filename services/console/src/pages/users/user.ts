@@ -1,3 +1,4 @@
+import { type Html, html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
 import type { Tone } from '../../ui/text.ts';
 
@@ -22,6 +23,11 @@ export interface User {
     readonly last_sign_in_at?: string;
     readonly created_at: string;
   }[];
+}
+
+/** A link to a user, for those who may follow it. */
+export function userLink(visit: Visit, id: string, text: string): Html {
+  return visit.can('users') ? html`<a href="/users/${id}">${text}</a>` : html`${text}`;
 }
 
 /** A user as a row of the list. */
