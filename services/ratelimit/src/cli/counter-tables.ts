@@ -1,4 +1,5 @@
 import { alignColumns, escapeControls } from '@tollgate/kit/table';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Json } from './counter-client.ts';
 
 export function formatPeek(reply: Json): string {
@@ -57,9 +58,9 @@ export function formatRefusals({ refusals }: Json): string {
 }
 
 function formatEntries(entries: unknown): string {
-  return objects(entries)
-    .map(({ key, value }) => `${key}=${value}`)
-    .join(',');
+  return formatDescriptor(
+    objects(entries).map(({ key, value }) => ({ key: String(key), value: String(value) })),
+  );
 }
 
 /** Items that are no objects are left out. */
