@@ -172,6 +172,21 @@ export class ChromiumPage {
     await loaded;
   }
 
+  /** Fills in and sends the form with these fields whose target has this end. */
+  async submit(target: string, fields: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.navigate(() =>
+      this.evaluate(`(() => {
+        const fields = Object.entries(${JSON.stringify(fields)});
+        const form = [...document.forms].find((one) =>
+          new URL(one.getAttribute('action') ?? '', location).pathname.endsWith(${JSON.stringify(target)}) &&
+          fields.every(([name]) => name in one.elements));
+        if (form === undefined) throw new Error('the page has no such form: ' + document.body.innerText);
+        for (const [name, value] of fields) form.elements[name].value = value;
+        form.requestSubmit();
+      })()`),
+    );
+  }
+
   /** Evaluates an expression, whose value must be JSON. */
   async evaluate(expression: string): Promise<unknown> {
     const { result, exceptionDetails } = await this.send('Runtime.evaluate', {

@@ -62,21 +62,6 @@ export function findOverflows(page: ChromiumPage, versions: readonly string[]): 
   })`);
 }
 
-/** Sends the form of the page whose target ends with `target`. */
-export async function submitForm(
-  page: ChromiumPage,
-  target: string,
-  fields: Readonly<Record<string, string>> = {},
-): Promise<void> {
-  await page.navigate(() =>
-    page.evaluate(`(() => {
-      const form = [...document.forms].find(({ action }) => new URL(action).pathname.endsWith('/${target}'));
-      for (const [name, value] of Object.entries(${JSON.stringify(fields)})) form.elements[name].value = value;
-      form.requestSubmit();
-    })()`),
-  );
-}
-
 /**
  * Moves the focus by the keyboard to the element that a selector finds. Throws if it cannot be
  * reached, or if the focus cannot be seen on the way.

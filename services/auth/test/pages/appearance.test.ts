@@ -13,7 +13,6 @@ import {
   setScreen,
   skip,
   startBrowser,
-  submitForm,
   tabTo,
 } from '../helpers/page-browser.ts';
 import { apiUrl } from '../helpers/provider-sign-in.ts';
@@ -54,7 +53,7 @@ t.test('pages in a browser', { skip }, async (t) => {
     await t.test(describe(row, url), async (t) => {
       await setScreen(page, { width: narrow, scheme: 'light' });
       await page.open(url);
-      if (row.submit !== undefined) await submitForm(page, row.submit.target, row.submit.fields);
+      if (row.submit !== undefined) await page.submit(`/${row.submit.target}`, row.submit.fields);
       shown.add(await page.evaluate('location.pathname'));
       if (row.hasProblem === true) t.ok(await page.evaluate(problemHasFocus), 'the problem has the focus');
       t.same(await findViolations(page, 'all'), [], 'narrow, light');
@@ -107,7 +106,7 @@ t.test('pages in a browser', { skip }, async (t) => {
       const authenticator = { ...options, hasUserVerification: true, automaticPresenceSimulation: true };
       await page.send('WebAuthn.addVirtualAuthenticator', { options: authenticator });
       await page.open(`${apiUrl}/pages/sign-in`);
-      await submitForm(page, 'passkey');
+      await page.submit('/passkey');
       const isShown = `new Promise(requestAnimationFrame).then(() => !document.getElementById('failure').hidden)`;
       await awaitUntil(async () => (await page.evaluate(isShown)) === true, { what: 'the failure' });
       await registerPasskey(page, state);
@@ -118,7 +117,7 @@ t.test('pages in a browser', { skip }, async (t) => {
       await page.send('WebAuthn.enable');
       await page.send('WebAuthn.addVirtualAuthenticator', { options: authenticator });
       await page.open(`${apiUrl}/pages/passkey-add`);
-      await submitForm(page, 'passkey-add');
+      await page.submit('/passkey-add');
       const isAdded = `location.search === '?saved=passkey'`;
       await awaitUntil(async () => (await page.evaluate(isAdded)) === true, { what: 'the new passkey' });
     },

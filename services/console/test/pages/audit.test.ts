@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t from 'tap';
-import { ConsoleSuite, readCookies, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readCookies, readText, skip } from '../support/console-suite.ts';
 
 t.setTimeout(180_000);
 t.test('audit log and deliveries', { skip }, async (t) => {
@@ -35,7 +35,7 @@ t.test('audit log and deliveries', { skip }, async (t) => {
   await t.test('entries are filtered by the URL, and one is shown in full', async (t) => {
     t.match(await readText(page), /user_signedup/);
     t.notMatch(await readText(page), 'oauth', 'the filter of the URL applies');
-    await submit(page, '/audit', { action: 'no_such_action' });
+    await page.submit('/audit', { action: 'no_such_action' });
     t.match(await readText(page), 'No entry matches these filters');
     await page.open(`${suite.url}/audit`);
     await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
@@ -73,17 +73,17 @@ t.test('audit log and deliveries', { skip }, async (t) => {
     t.match(await readText(page), /user\.created.*shop.*the response has status 500/s);
     t.equal(await page.evaluate(`document.querySelector('tbody a').getAttribute('href')`), `/users/${bob}`);
     statusOfReceiver = 204;
-    await submit(page, '/send-again');
+    await page.submit('/send-again');
     t.match(await readText(page, 'body'), 'user.created is being delivered again');
     await awaitUntil(async () => (await sql`select id from auth.tollgate_events`).length === 0, {
       what: 'the delivery',
     });
     await page.open(`${suite.url}/deliveries`);
     t.match(await readText(page), 'Every event has been delivered');
-    await submit(page, '/test');
+    await page.submit('/test');
     t.match(await readText(page, 'body'), 'The endpoint accepted a test event');
     statusOfReceiver = 500;
-    await submit(page, '/test');
+    await page.submit('/test');
     t.match(await readText(page, 'body'), /The test event failed: .*500/);
     const entries = await suite.callAuth('GET', `/admin/audit?actor_id=${suite.admin.id}&limit=100`);
     for (const action of ['event_redelivered', 'webhook_tested'])

@@ -1,7 +1,7 @@
 // Limits in Chromium, over a real auth server and two limiters with own counters.
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
 import { authForLimiters, startLimiter, type TestLimiter } from '../support/limiter.ts';
 
 const limitOf = (requests: number) => `domain: shop
@@ -73,15 +73,15 @@ t.test('limits in the console', { skip }, async (t) => {
 
   await t.test('a counter is overridden for a time, and the override is ended', async (t) => {
     t.match(await show(counterOfAnn), /refused now.*6 of 5.*fullest of 2 replicas/s);
-    await submit(page, '/limits/override', { requestsPerUnit: '50', duration: 'soon', reason: 'x' });
+    await page.submit('/limits/override', { requestsPerUnit: '50', duration: 'soon', reason: 'x' });
     t.match(await readText(page), /Not accepted.*duration/s);
     t.match(await show(counterOfAnn), '6 of 5', 'nothing was changed');
-    await submit(page, '/limits/override', { requestsPerUnit: '50', duration: '2h', reason: attack });
+    await page.submit('/limits/override', { requestsPerUnit: '50', duration: '2h', reason: attack });
     t.match(await readText(page), /has the limit 50 for 2h.*6 of 50.*by ada@example\.com: <img src=x/s);
     t.equal(await first.send('shop', 'user', 'ann'), 200, 'the limiter applies it');
     t.equal(await second.send('shop', 'user', 'ann'), 200);
     t.match(await show('/limits/overrides'), /user=ann.*ada@example\.com/s);
-    await submit(page, '/limits/override/end');
+    await page.submit('/limits/override/end');
     t.match(await readText(page), /has ended.*7 of 5/s);
     t.equal(await first.send('shop', 'user', 'ann'), 429);
     for (const limiter of limiters)
@@ -92,7 +92,7 @@ t.test('limits in the console', { skip }, async (t) => {
     await show(counterOfAnn);
     await page.navigate(() => page.evaluate(`document.querySelector('a[href*="/limits/reset"]').click()`));
     t.match(await readText(page), 'starts again at 0, on all replicas');
-    await submit(page, '/limits/reset');
+    await page.submit('/limits/reset');
     t.match(await readText(page), /0 of 5/);
     t.equal(await first.send('shop', 'user', 'ann'), 200);
     t.match(first.logs(), /reset/);

@@ -4,7 +4,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import postgres from 'postgres';
 import t from 'tap';
-import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
 import { discoveryPath, startIdentityProvider } from '../support/identity-provider.ts';
 
 const attack = '<img src=x onerror=alert(1)>';
@@ -40,7 +40,7 @@ t.test('OAuth clients, identity providers and token issuers in the console', { s
   /** Sends the form of a page. Returns the text of the page that follows. */
   const act = async (path: string, fields: Record<string, string> = {}): Promise<string> => {
     await page.open(suite.url + path);
-    await submit(page, path, fields);
+    await page.submit(path, fields);
     return readText(page, 'body');
   };
   const readPath = async () => String(await page.evaluate('location.pathname'));
@@ -133,7 +133,7 @@ t.test('OAuth clients, identity providers and token issuers in the console', { s
     await page.open(`${suite.url}/oauth-clients/new`);
     await page.evaluate(`document.querySelector('[value="authorization_code"]').click()`);
     await page.evaluate(`document.querySelector('[value$=":device_code"]').click()`);
-    await submit(page, '/oauth-clients/new', { client_type: 'public', client_name: 'TV' });
+    await page.submit('/oauth-clients/new', { client_type: 'public', client_name: 'TV' });
     t.match(await readText(page, 'body'), 'The client is created');
     const path = await readPath();
     const id = path.replace('/oauth-clients/', '');

@@ -1,7 +1,7 @@
 // Organizations and API keys, in Chromium over a real auth server.
 import { startTxtServer } from '@tollgate/testkit/txt-server';
 import t from 'tap';
-import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
 
 type Page = Awaited<ReturnType<ConsoleSuite['newPage']>>;
 
@@ -21,7 +21,7 @@ t.test('organizations and API keys in the console', { skip }, async (t) => {
   /** Does an action on its page. Returns the text of the page that follows. */
   const act = async (path: string, fields: Record<string, string> = {}): Promise<string> => {
     await page.open(suite.url + path);
-    await submit(page, path, fields);
+    await page.submit(path, fields);
     return readText(page, 'body');
   };
   const pathOf = async () => String(await page.evaluate('location.pathname'));
@@ -103,7 +103,7 @@ t.test('organizations and API keys in the console', { skip }, async (t) => {
     t.match(await readText(page), attack, 'the oldest is on the last page, as text');
     t.equal(await page.evaluate('document.querySelectorAll("main img").length'), 0);
     await page.open(`${suite.url}/organizations`);
-    await submit(page, '/organizations', { user_id: suite.admin.id });
+    await page.submit('/organizations', { user_id: suite.admin.id });
     t.equal(await page.evaluate('document.querySelectorAll("tbody tr").length'), 1);
     t.match(await act(`${path}/delete`, { confirmed: 'payments' }), 'nothing was changed');
     t.match(await act(`${path}/delete`, { confirmed: attack }), `${attack} is deleted.`);
@@ -138,7 +138,7 @@ t.test('organizations and API keys in the console', { skip }, async (t) => {
     }
     await page.open(`${suite.url}/api-keys?last4=${key.slice(-4)}`);
     t.match(await readText(page), new RegExp(`onerror.*${key.slice(-4)}.*active.*never`, 's'));
-    await submit(page, '/api-keys', { last4: '', plan: 'nothing' });
+    await page.submit('/api-keys', { last4: '', plan: 'nothing' });
     t.match(await readText(page), 'No API key matches');
     await page.open(suite.url + path);
   });

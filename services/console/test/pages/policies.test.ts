@@ -6,7 +6,7 @@ import { type RateLimitService, startRateLimitService, startXdsServer } from '@t
 import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
 import { applyCommand } from '../../src/pages/policies/page.ts';
-import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
 import { authForLimiters, counterApi } from '../support/limiter.ts';
 
 const attack = '<img src=x onerror=alert(1)>';
@@ -89,7 +89,7 @@ t.test('policies in the console', { skip }, async (t) => {
     t.match(await open('/policies?namespace=other'), 'No policy and no limits match these filters');
     t.match(await open('/policies?accepted=false'), 'No policy and no limits match these filters');
     await open('/policies');
-    await submit(page, '/policies', { find: 'orders' });
+    await page.submit('/policies', { find: 'orders' });
     t.match(await readText(page), 'shop/orders');
     t.notMatch(await readText(page), 'shop/carts');
     await page.navigate(() => page.evaluate(`document.querySelector('tbody a').click()`));
@@ -144,7 +144,7 @@ t.test('policies in the console', { skip }, async (t) => {
   /** Asks Explain. Returns the text of the answer, and the link to it. */
   const explain = async (fields: Readonly<Record<string, string>>) => {
     await open('/explain');
-    await submit(page, '/explain', fields);
+    await page.submit('/explain', fields);
     return { text: await readText(page), link: String(await page.evaluate('location.href')) };
   };
   const { id: userId, email } = suite.admin;
@@ -254,7 +254,7 @@ t.test('policies in the console', { skip }, async (t) => {
   await t.test('a bare descriptor is explained with its limit and counter', async (t) => {
     const ask = async (domain: string, descriptor: string) => {
       await open('/explain');
-      await submit(page, '/explain', { domain, descriptor });
+      await page.submit('/explain', { domain, descriptor });
       return readText(page);
     };
     const ofUser = await ask('policy/shop/orders', `limit=per-user,user_id=${userId}`);
@@ -267,7 +267,7 @@ t.test('policies in the console', { skip }, async (t) => {
   await t.test('a text is tried against what is live, and nothing is stored', async (t) => {
     const manifests = `${limitsText(9)}---\n${limitsText(9, attack)}---\n${policyText('new')}`;
     await page.open(`${suite.url}/policies/try`);
-    await submit(page, '/policies/try', { manifests });
+    await page.submit('/policies/try', { manifests });
     const text = await readText(page);
     t.match(text, /not all would be accepted.*shop\/new\s+new\s+AccessPolicy\s+accepted/s);
     t.match(text, /spec\.limits\[0\]\.rateLimit\.requestsPerUnit: 3 becomes 9/);

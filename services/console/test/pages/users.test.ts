@@ -2,7 +2,7 @@
 import { startSmtp } from '@tollgate/testkit/smtp';
 import postgres from 'postgres';
 import t from 'tap';
-import { ConsoleSuite, readCookies, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readCookies, readText, skip } from '../support/console-suite.ts';
 
 t.setTimeout(180_000);
 t.test('users in the console', { skip }, async (t) => {
@@ -32,7 +32,7 @@ t.test('users in the console', { skip }, async (t) => {
   await t.test('a user is found and shown, and its metadata are text', async (t) => {
     await page.open(`${suite.url}/users`);
     t.match(await readText(page), /bob@example\.com.*ada@example\.com/s, 'the newest comes first');
-    await submit(page, '/users', { q: 'bob@' });
+    await page.submit('/users', { q: 'bob@' });
     t.equal(await page.evaluate('new URLSearchParams(location.search).get("q")'), 'bob@');
     t.notMatch(await readText(page), 'ada@example.com');
     for (const search of ['ob@exam', 'BOB@example.com', bob]) {
@@ -55,7 +55,7 @@ t.test('users in the console', { skip }, async (t) => {
     /** Does an action on its page. Returns the text of the page that follows. */
     const act = async (path: string, fields: Record<string, string> = {}): Promise<string> => {
       await page.open(`${suite.url}/users/${carl}/${path}`);
-      await submit(page, `/users/${carl}/${path}`, fields);
+      await page.submit(`/users/${carl}/${path}`, fields);
       return readText(page, 'body');
     };
     const credentials = JSON.stringify({ email: 'carl@example.com', password: suite.password });
@@ -121,7 +121,7 @@ t.test('users in the console', { skip }, async (t) => {
   await t.test('a sign-out ends the session', async (t) => {
     const cookie = await readCookies(page, suite.url);
     await page.open(`${suite.url}/users`);
-    await submit(page, '/sign-out');
+    await page.submit('/sign-out');
     t.match(await readText(page), 'You are signed out');
     const after = await fetch(`${suite.url}/users`, { headers: { cookie }, redirect: 'manual' });
     t.match(after.headers.get('location'), `${suite.auth.url}/oauth/authorize`);
@@ -134,7 +134,7 @@ t.test('users in the console', { skip }, async (t) => {
     await suite.callAuth('DELETE', `/admin/users/${suite.admin.id}/sessions`);
     await page.open(`${suite.url}/users`);
     t.match(await page.evaluate('location.origin'), suite.auth.url);
-    await submit(page, '/sign-in', { identifier: suite.admin.email, password: suite.password });
+    await page.submit('/sign-in', { identifier: suite.admin.email, password: suite.password });
     await suite.approve(page, '/users');
     const cookie = await readCookies(page, suite.url);
     t.notMatch(cookie, 'tollgate-console-sign-in', 'the sign-in has completed');

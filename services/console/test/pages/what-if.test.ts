@@ -6,7 +6,7 @@ import t from 'tap';
 import { estimate } from '../../src/pages/what-if/estimate.ts';
 import { sumReplicas } from '../../src/pages/what-if/keys.ts';
 import { checkAppearance } from '../support/appearance.ts';
-import { ConsoleSuite, readText, skip, submit } from '../support/console-suite.ts';
+import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
 import { authForLimiters, startLimiter, type TestLimiter } from '../support/limiter.ts';
 
 const limit = (requestsPerUnit: number, unitSeconds: number) => ({
@@ -106,7 +106,7 @@ t.test('what if, and trials, in the console', { skip }, async (t) => {
   const page = await suite.signIn('/what-if');
   const compare = async (yaml: string) => {
     await page.open(`${suite.url}/what-if`);
-    await submit(page, '/what-if', { yaml });
+    await page.submit('/what-if', { yaml });
     return readText(page);
   };
 

@@ -97,7 +97,7 @@ export class ConsoleSuite {
   ): Promise<ChromiumPage> {
     const page = await this.newPage();
     await page.open(this.url + path);
-    await submit(page, '/sign-in', { identifier: email, password });
+    await page.submit('/sign-in', { identifier: email, password });
     await this.approve(page, destination);
     return page;
   }
@@ -181,23 +181,6 @@ async function callAdmin(
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
   return text === '' ? {} : JSON.parse(text);
-}
-
-/** Fills in and sends the form with these fields whose target has this end. */
-export async function submit(
-  page: ChromiumPage,
-  target: string,
-  fields: Readonly<Record<string, string>> = {},
-): Promise<void> {
-  await page.navigate(() =>
-    page.evaluate(`(() => {
-      const fields = Object.entries(${JSON.stringify(fields)});
-      const form = [...document.forms].find((one) => new URL(one.getAttribute('action') ?? '', location).pathname.endsWith('${target}')
-        && fields.every(([name]) => name in one.elements));
-      for (const [name, value] of fields) form.elements[name].value = value;
-      form.requestSubmit();
-    })()`),
-  );
 }
 
 /** The cookies that a page sends, as in the header `Cookie`. */
