@@ -3,6 +3,7 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import type { HookName } from '../../src/config/hook-definitions.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { createMachine, requestToken } from '../helpers/oauth-clients.ts';
 
 /** Starts a server with a hook that is a function. `body` is PL/pgSQL. */
 async function start(
@@ -60,6 +61,32 @@ t.test('function without result accepts the request', async (t) => {
     const { server } = await start(t, { hook: 'BEFORE_USER_CREATED', body, returns });
     t.equal((await server.call('POST', '/signup', { body: ada })).status, 200, returns);
   }
+});
+
+t.test('function changes authorization details, or rejects them', async (t) => {
+  const { server } = await start(
+    t,
+    {
+      hook: 'AUTHORIZATION_DETAILS',
+      body: `begin
+        if event #>> '{authorization_details,0,amount}' = '11' then
+          return jsonb_build_object('error', jsonb_build_object('http_code', 400, 'message', 'Too much'));
+        end if;
+        return jsonb_set(event, '{authorization_details,0,currency}', '"EUR"'); end`,
+    },
+    { OAUTH_SERVER_ENABLED: 'true', OAUTH_SERVER_AUTHORIZATION_DETAILS_TYPES: 'payment' },
+  );
+  const client = await createMachine(server, { authorization_details_types: ['payment'] });
+  const grant = { grant_type: 'client_credentials', client_id: client.client_id };
+  const request = async (amount: string) => {
+    const authorization_details = JSON.stringify([{ type: 'payment', amount }]);
+    const form = { ...grant, client_secret: client.client_secret, authorization_details };
+    return (await requestToken(server, form)).body;
+  };
+  const granted = [{ type: 'payment', amount: '10', currency: 'EUR' }];
+  t.match(await request('10'), { authorization_details: granted });
+  const refused = { error: 'invalid_authorization_details', error_description: 'Too much' };
+  t.match(await request('11'), refused);
 });
 
 t.test('function runs in a transaction of its own', async (t) => {
