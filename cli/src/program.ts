@@ -26,8 +26,8 @@ Exit codes: 0 done; 1 the service refused the request or cannot be reached; 2 wr
 configuration; 3 a check found a problem.
 
 Environment: TOLLGATE_CONTEXT, TOLLGATE_AUTH_URL, TOLLGATE_KEY, TOLLGATE_LIMITER_URLS (separated by
-commas), TOLLGATE_LIMITER_TOKEN, TOLLGATE_XDS_URL and TOLLGATE_XDS_TOKEN replace what the context
-has; TOLLGATE_CONFIG is its file.
+commas), TOLLGATE_LIMITER_TOKEN, TOLLGATE_XDS_URL, TOLLGATE_XDS_TOKEN and TOLLGATE_CONSOLE_URL
+replace what the context has; TOLLGATE_CONFIG is its file.
 
 Completion: tollgate complete --help.
 `;

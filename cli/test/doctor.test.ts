@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
+import packageJson from '../package.json' with { type: 'json' };
 import { cli } from './helpers/tollgate.ts';
 
 async function listen(t: Test, server: ReturnType<typeof createServer>): Promise<number> {
@@ -53,8 +54,50 @@ t.test('each problem has its remedy, and exit code 3', async (t) => {
   t.match(await tollgate('doctor'), { exitCode: 2, errors: /nothing to check/ });
   t.match(await tollgate('doctor', '--ready', 'localhost'), {
     exitCode: 2,
-    errors: /URL .*: localhost\. Expected/,
+    errors: /not an http or https URL .*: localhost\. Expected/,
   });
+});
+
+t.test('versions are those of the command, and of each other', async (t) => {
+  const serve = (pages: Readonly<Record<string, string>>, differenceMs = 0) =>
+    listen(
+      t,
+      createServer(({ url = '' }, response) => {
+        const { [url]: page } = pages;
+        response.setHeader('date', new Date(Date.now() + differenceMs).toUTCString());
+        response.writeHead(page === undefined ? 404 : 200).end(page);
+      }),
+    );
+  const { version } = packageJson;
+  const auth = await serve({ '/ready': '{}', '/health': `{"version":"v${version}"}` });
+  const limiter = await serve({
+    '/v1/overrides?limit=1': '{"overrides":[]}',
+    '/v1/settings': '{"version":"9.1.0"}',
+  });
+  const xds = await serve({ '/readyz': 'ok', '/v1/status': `{"release":"${version}"}` }, -60_000);
+  const metrics = `tollgate_build_info{version="${version}"} 1\n`;
+  const webConsole = await serve({ '/readyz': 'ok', '/metrics': metrics });
+  const url = (port: number) => `http://127.0.0.1:${port}`;
+  const variables = (limiterPort: number, xdsPort: number) => ({
+    TOLLGATE_AUTH_URL: url(auth),
+    TOLLGATE_LIMITER_URLS: url(limiterPort),
+    TOLLGATE_XDS_URL: url(xdsPort),
+    TOLLGATE_CONSOLE_URL: url(webConsole),
+  });
+  const found = await cli(t, variables(limiter, xds))('doctor');
+  t.match(found, { exitCode: 3, errors: '3 problems\n' });
+  t.match(found.output, /FAILED +clock .* \d\d s behind this machine/);
+  t.match(
+    found.output,
+    new RegExp(`FAILED +version +${url(limiter)} +9.1.0, and tollgate is ${version} +install`),
+  );
+  const groups = `${version}: ${url(auth)} ${url(xds)} ${url(webConsole)}; 9.1.0: ${url(limiter)}`;
+  t.match(found.output, new RegExp(`FAILED +version +all services +${groups} +complete the roll-out`));
+  const other = await serve({ '/readyz': 'ok' });
+  t.match(
+    (await cli(t, variables(limiter, other))('doctor')).output,
+    /version .* unknown: 404 for \/v1\/status/,
+  );
 });
 
 t.test('certificates are checked for trust, names and their end', async (t) => {

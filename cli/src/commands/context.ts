@@ -20,6 +20,7 @@ interface SetOptions {
   readonly keyStdin?: true;
   readonly limiterTokenStdin?: true;
   readonly xdsUrl?: string;
+  readonly consoleUrl?: string;
 }
 
 /** `tollgate context`: the installations that commands can reach. */
@@ -46,13 +47,14 @@ function setCommand({ env, terminal, readInput }: Environment): Command {
       'Read a token of the counter API from standard input. Default: the API key.',
     )
     .option('--xds-url <url>', 'Base URL of the admin API of the xDS server.')
+    .option('--console-url <url>', 'Base URL of the admin port of the console, for doctor.')
     .action(async (name: string, options: SetOptions) => {
-      const { authUrl, limiterUrl = [], keyStdin, limiterTokenStdin, xdsUrl } = options;
+      const { authUrl, limiterUrl = [], keyStdin, limiterTokenStdin, xdsUrl, consoleUrl } = options;
       if (keyStdin === true && limiterTokenStdin === true)
         throw new CommandFailure(
           'standard input has one secret: use --key-stdin and --limiter-token-stdin one after the other',
         );
-      for (const url of [authUrl, xdsUrl, ...limiterUrl]) if (url !== undefined) requireUrl(url);
+      for (const url of [authUrl, xdsUrl, consoleUrl, ...limiterUrl]) if (url !== undefined) requireUrl(url);
       const isSecretGiven = keyStdin === true || limiterTokenStdin === true;
       const secret = isSecretGiven ? requireSecret(await readInput(), 'standard input') : '';
       const path = contextFilePath(env);
@@ -60,6 +62,7 @@ function setCommand({ env, terminal, readInput }: Environment): Command {
         ...(authUrl === undefined ? before : forAuthServer(before, authUrl)),
         ...(limiterUrl.length > 0 && { limiterUrls: limiterUrl }),
         ...(xdsUrl !== undefined && { xdsUrl }),
+        ...(consoleUrl !== undefined && { consoleUrl }),
         ...(keyStdin === true && { key: secret }),
         ...(limiterTokenStdin === true && { limiterToken: secret }),
       });

@@ -4,8 +4,9 @@ import { limitersOf, readContext } from '../connection/connect.ts';
 import { requireUrl } from '../connection/inputs.ts';
 import { checkEnvoy } from '../doctor/envoy.ts';
 import type { Finding } from '../doctor/finding.ts';
-import { checkAuth, checkLimiter, checkReady } from '../doctor/service.ts';
+import { checkLimiter, checkReady, checkService } from '../doctor/service.ts';
 import { checkSettings, type ServiceName, serviceNames } from '../doctor/settings.ts';
+import { compareVersions } from '../doctor/version.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
 import { printJson, type Terminal } from '../output/terminal.ts';
@@ -15,6 +16,7 @@ interface DoctorOptions extends CommonOptions {
   readonly settings: readonly string[];
   readonly ready: readonly string[];
   readonly xdsUrl?: string;
+  readonly consoleUrl?: string;
   readonly envoyAdmin?: string;
 }
 
@@ -31,6 +33,7 @@ export function doctorCommand(environment: Environment): Command {
     .option('--settings <service=file...>', 'Check variables as the service does: auth, ratelimit, xds.', [])
     .option('--ready <url...>', 'More pages that respond 2xx when a service is ready.', [])
     .option('--xds-url <url>', 'Admin port of the xDS server. Default: that of the context.')
+    .option('--console-url <url>', 'Admin port of the console. Default: that of the context.')
     .option('--envoy-admin <url>', 'Admin interface of Envoy: whether it reaches its clusters.')
     .action(async (options: DoctorOptions) => {
       const findings = await runChecks(environment, options);
@@ -50,19 +53,24 @@ export function doctorCommand(environment: Environment): Command {
 async function runChecks(environment: Environment, options: DoctorOptions): Promise<readonly Finding[]> {
   const { settings, ready, envoyAdmin } = options;
   const context = await readContext(toSource(environment, options));
-  const { authUrl } = context;
-  const xdsUrl = options.xdsUrl ?? context.xdsUrl;
-  for (const url of [...ready, xdsUrl, envoyAdmin]) if (url !== undefined) requireUrl(url);
+  const { authUrl, limiterToken, xdsToken, token } = context;
+  const { xdsUrl = context.xdsUrl, consoleUrl = context.consoleUrl } = options;
+  for (const url of [...ready, xdsUrl, consoleUrl, envoyAdmin]) if (url !== undefined) requireUrl(url);
   const nowMs = Date.now;
-  const pages = [...ready, ...(xdsUrl === undefined ? [] : [`${xdsUrl.replace(/\/+$/, '')}/readyz`])];
+  const common = { nowMs, version: packageJson.version };
   const checks = [
     ...settings.map((text) => checkSettings(...parseSettingsFile(text))),
-    ...(authUrl === undefined ? [] : [checkAuth(authUrl, { nowMs, version: packageJson.version })]),
-    ...limitersOf(context).map((limiter) => checkLimiter(limiter, nowMs)),
-    ...pages.map((url) => checkReady(url, nowMs)),
+    ...(authUrl === undefined ? [] : [checkService('auth', authUrl, common)]),
+    ...limitersOf(context).map((limiter) =>
+      checkLimiter(limiter, { ...common, token: limiterToken ?? token }),
+    ),
+    ...(xdsUrl === undefined ? [] : [checkService('xds', xdsUrl, { ...common, token: xdsToken ?? token })]),
+    ...(consoleUrl === undefined ? [] : [checkService('console', consoleUrl, common)]),
+    ...ready.map((url) => checkReady(url, nowMs)),
     ...(envoyAdmin === undefined ? [] : [checkEnvoy(envoyAdmin, nowMs)]),
   ];
-  return (await Promise.all(checks)).flat();
+  const findings = (await Promise.all(checks)).flat();
+  return [...findings, ...compareVersions(findings)];
 }
 
 function parseSettingsFile(text: string): [ServiceName, string] {

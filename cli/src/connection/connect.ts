@@ -65,6 +65,7 @@ const fields = {
   limiterToken: ['TOLLGATE_LIMITER_TOKEN', requireSecret],
   xdsUrl: ['TOLLGATE_XDS_URL', requireUrl],
   xdsToken: ['TOLLGATE_XDS_TOKEN', requireSecret],
+  consoleUrl: ['TOLLGATE_CONSOLE_URL', requireUrl],
 } as const;
 
 /** The environment replaces fields of the context. @throws CommandFailure for an invalid text */

@@ -22,6 +22,8 @@ export interface Context {
   readonly xdsUrl?: string;
   /** Its XDS_ADMIN_TOKEN. Default: the API key. */
   readonly xdsToken?: string;
+  /** Base URL of the admin port of the console. */
+  readonly consoleUrl?: string;
 }
 
 /** The file with all contexts. */

@@ -5,6 +5,8 @@ export interface Finding {
   readonly target: string;
   readonly ok: boolean;
   readonly detail: string;
+  /** The version of the service, where this is what was checked. */
+  readonly version?: string;
   /** Says what to do about a problem. */
   readonly remedy?: string;
 }

@@ -1,34 +1,43 @@
 import { unwrap } from '@tollgate/admin-clients/clients';
 import { getRequestFailure } from '@tollgate/kit/errors';
 import type { Limiter } from '../connection/connect.ts';
+import { withoutSlash } from '../connection/inputs.ts';
 import { checkConnection, fetchPage, type Page } from './endpoint.ts';
 import { type Finding, fail, pass } from './finding.ts';
+import { checkVersion } from './version.ts';
 
 /** Options of checks of services. */
 export interface ServiceCheckOptions {
   readonly nowMs: () => number;
   /** Version of this command. */
   readonly version: string;
+  /** Credential of the admin API. */
+  readonly token?: string | (() => Promise<string>);
 }
 
-/** Port, certificate, clock, readiness and version of the auth server. */
-export async function checkAuth(url: string, options: ServiceCheckOptions): Promise<readonly Finding[]> {
-  const ready = await checkReady(`${url.replace(/\/+$/, '')}/ready`, options.nowMs, {
-    403: 'the context has the URL of another service: correct it',
-    503: 'check PostgreSQL, SVC_DB_DATABASE_URL and migrations: tollgate-auth check says more',
-  });
+/** The page of each service that responds 2xx when it is ready, and what other statuses mean. */
+const readiness = {
+  auth: {
+    path: '/ready',
+    remedies: {
+      403: 'the context has the URL of another service: correct it',
+      503: 'check PostgreSQL, SVC_DB_DATABASE_URL and migrations: tollgate-auth check says more',
+    },
+  },
+  xds: { path: '/readyz', remedies: {} },
+  console: { path: '/readyz', remedies: {} },
+} as const;
+
+/** Port, certificate, clock, readiness and version of a service. */
+export async function checkService(
+  kind: keyof typeof readiness,
+  url: string,
+  options: ServiceCheckOptions,
+): Promise<readonly Finding[]> {
+  const { path, remedies } = readiness[kind];
+  const ready = await checkReady(withoutSlash(url) + path, options.nowMs, remedies);
   const isReady = ready.some(({ check, ok }) => check === 'ready' && ok);
-  return isReady ? [...ready, await checkVersion(url, options)] : ready;
-}
-
-async function checkVersion(target: string, { nowMs, version }: ServiceCheckOptions): Promise<Finding> {
-  const check = { check: 'version', target } as const;
-  const page = await fetchPage(`${target.replace(/\/+$/, '')}/health`, nowMs).catch(() => undefined);
-  const found = /"version":\s*"v?([^"]+)"/.exec(page?.text ?? '')?.[1];
-  if (found === undefined)
-    return fail(check, 'unknown', 'this is no auth server of Tollgate: correct the URL');
-  if (found === version) return pass(check, found);
-  return fail(check, `${found}, and tollgate is ${version}`, 'install the same version of all parts');
+  return isReady ? [...ready, await checkVersion(kind, url, options)] : ready;
 }
 
 const readyRemedy = 'check what the service needs, such as Redis or the xDS server; its log has the reason';
@@ -64,11 +73,12 @@ function describeReadiness(
   return fail(check, `${status} ${said}`.trim(), remedies[status] ?? readyRemedy);
 }
 
-/** Port, certificate and clock of a counter API, and whether its counters can be read. */
+/** Port, certificate, clock and version of a counter API, and whether its counters can be read. */
 export async function checkLimiter(
   { url, client }: Limiter,
-  nowMs: () => number,
+  options: ServiceCheckOptions,
 ): Promise<readonly Finding[]> {
+  const { nowMs } = options;
   const connection = await checkConnection(url, nowMs());
   if (connection.some(({ check, ok }) => check === 'port' && !ok)) return connection;
   const clock = (await fetchPage(url, nowMs).catch(() => undefined))?.clock;
@@ -80,7 +90,8 @@ export async function checkLimiter(
     (error: { readonly code: string; readonly message: string; readonly status?: number }) =>
       fail(check, `${error.code}: ${error.message}`, limiterRemedy(error.status)),
   );
-  return [...connection, ...(clock ? [clock] : []), found];
+  const version = found.ok ? [await checkVersion('ratelimit', url, options)] : [];
+  return [...connection, ...(clock ? [clock] : []), found, ...version];
 }
 
 function limiterRemedy(status: number | undefined): string {

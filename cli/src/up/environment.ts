@@ -22,6 +22,7 @@ export async function writeEnvironment(
     TOLLGATE_LIMITER_URLS: `http://127.0.0.1:${ports.limiterAdmin}`,
     TOLLGATE_LIMITER_TOKEN: limiterToken,
     TOLLGATE_XDS_URL: `http://127.0.0.1:${ports.xdsAdmin}`,
+    TOLLGATE_CONSOLE_URL: `http://127.0.0.1:${ports.consoleAdmin}`,
   };
   const path = join(folder, 'env');
   const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${value}\n`);

@@ -136,6 +136,7 @@ exec '${findBinary('envoy')}' "$@"
       exitCode: 0,
       output: /^ok +version .*^ok +envoy +cluster ext_authz +1 endpoint/ms,
     });
+    t.match(found.output, /^ok +version +all services +\S+ on 4 servers/m);
     t.match(await other('limits', 'refusals'), {
       exitCode: 0,
       output: /per-user,.* 2 per day {2}OVER_LIMIT/,

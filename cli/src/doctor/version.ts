@@ -1,0 +1,73 @@
+import { getRequestFailure } from '@tollgate/kit/errors';
+import { withoutSlash } from '../connection/inputs.ts';
+import { type Finding, fail, pass } from './finding.ts';
+
+/** Where each service says its version. */
+const pages = {
+  auth: { path: '/health', pattern: /"version":\s*"v?([^"]+)"/ },
+  ratelimit: { path: '/v1/settings', pattern: /"version":\s*"v?([^"]+)"/ },
+  xds: { path: '/v1/status', pattern: /"release":\s*"v?([^"]+)"/ },
+  console: { path: '/metrics', pattern: /^tollgate_build_info\{version="v?([^"]+)"\}/m },
+} as const;
+
+export type ServiceKind = keyof typeof pages;
+
+const timeoutMs = 5_000;
+
+interface VersionOptions {
+  readonly token?: string | (() => Promise<string>);
+  /** Version of this command. */
+  readonly version: string;
+}
+
+/** Compares the version of a service with that of this command. */
+export async function checkVersion(
+  kind: ServiceKind,
+  target: string,
+  { token = '', version }: VersionOptions,
+): Promise<Finding> {
+  const check = { check: 'version', target } as const;
+  const { path, pattern } = pages[kind];
+  try {
+    const text = typeof token === 'string' ? token : await token();
+    const response = await fetch(withoutSlash(target) + path, {
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(text !== '' && { headers: { authorization: `Bearer ${text}` } }),
+    });
+    const [, found] = pattern.exec(await response.text()) ?? [];
+    if (response.status === 401 || response.status === 403)
+      return pass(check, `not known: the credential may not read ${path}`);
+    if (found === undefined)
+      return fail(
+        check,
+        `unknown: ${response.status} for ${path}`,
+        'correct the URL, or install the version of this command',
+      );
+    const finding =
+      found === version
+        ? pass(check, found)
+        : fail(check, `${found}, and tollgate is ${version}`, 'install the same version of all parts');
+    return { ...finding, version: found };
+  } catch (error) {
+    return fail(check, getRequestFailure(error), 'correct the problem of the connection first');
+  }
+}
+
+/** Compares the versions of all services with each other, where two or more are known. */
+export function compareVersions(findings: readonly Finding[]): readonly Finding[] {
+  const known = findings.flatMap(({ target, version }) =>
+    version === undefined ? [] : [{ target, version }],
+  );
+  if (known.length < 2) return [];
+  const check = { check: 'version', target: 'all services' } as const;
+  const versions = [...new Set(known.map(({ version }) => version))].sort();
+  const [only = ''] = versions;
+  if (versions.length === 1) return [pass(check, `${only} on ${known.length} servers`)];
+  const groups = versions.map(
+    (version) =>
+      `${version}: ${known.flatMap((one) => (one.version === version ? [one.target] : [])).join(' ')}`,
+  );
+  return [
+    fail(check, groups.join('; '), 'complete the roll-out, or roll back: releases are tested as a whole'),
+  ];
+}
