@@ -5,7 +5,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test e2e chaos e2e-gateways route-differences bare-machine fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
+.PHONY: setup demo test e2e chaos e2e-gateways route-differences bare-machine fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform screenshots check generate format images release clean help
 
 setup: ## Node 24 and npm packages only (other targets run it when necessary)
 	@sh hack/setup.sh
@@ -49,6 +49,10 @@ bench: ## all benchmarks (ARGS=--quick, --write; --help lists more)
 	@sh hack/setup.sh bench
 	@sh hack/setup.sh go-tools
 	@exec node hack/bench/main.ts $(ARGS)
+
+screenshots: ## pictures of all pages of the console for docs/console.md, in docs/images/console
+	@sh hack/setup.sh test
+	@exec node hack/screenshots/main.ts $(ARGS)
 
 bench-limiter: ## rate limit decisions: calls/s, latency, CPU, loading rules (ARGS=--quick, --write; PEER_RATELIMIT=path of the Go limiter)
 	@sh hack/setup.sh bench

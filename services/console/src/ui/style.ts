@@ -43,21 +43,23 @@ caption { text-align: left; font-weight: 600; font-size: 1rem; padding: 0 0 .5re
 th, td { padding: .4rem 1rem .4rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule) }
 tbody tr:last-child > * { border-bottom: 0 }
 thead th { position: sticky; top: 0; background: var(--card); color: var(--dim); font-weight: 500; white-space: nowrap; box-shadow: inset 0 -1px var(--rule) }
-td { min-width: 5rem } tbody th { min-width: 8rem } th.number, td.number { text-align: right; white-space: nowrap }
-th a { color: inherit } th[aria-sort] a { color: var(--text); font-weight: 600 }
+td { min-width: 5rem } tbody th { min-width: 8rem; font-weight: 500 } td, th { overflow-wrap: break-word } td .button, td button { min-height: 1.5rem; padding: 0 .5rem; font-size: .8125rem } time { white-space: nowrap }
+.key { display: inline-block; min-width: 15rem; overflow-wrap: anywhere } a .key { text-decoration: underline } td .spark { width: 5rem; margin-left: auto } td .bar { min-width: 6rem; margin: .3rem 0 .2rem } th.number, td.number { text-align: right; white-space: nowrap }
+thead a { color: inherit } thead [aria-sort] a { color: var(--text); font-weight: 600 }
 .pager { display: flex; gap: 1rem; padding-top: .75rem }
 .filters { display: flex; flex-wrap: wrap; gap: .5rem .75rem; align-items: end }
+.field { display: grid; gap: .25rem; justify-items: start } .stack > .field > :is(input, select) { width: min(100%, 26rem) } .filters .field > :is(input, select) { width: 100% }
 .filters label, .field label { display: grid; gap: .15rem; color: var(--dim); font-size: .75rem }
 .filters .wide { flex: 1 1 20rem } .filters .wide input { width: 100% }
-input, select, textarea, button, .button { font: inherit; color: inherit; min-height: 2rem; padding: .25rem .6rem; border: 1px solid var(--line); border-radius: .375rem; background: var(--card); max-width: 100% }
+input, select, textarea, button, .button { font: inherit; color: inherit; min-height: 2rem; padding: .25rem .6rem; border: 1px solid var(--line); border-radius: .375rem; background: var(--card); max-width: 100% } input, select { font-size: .875rem } ::placeholder { color: var(--dim); opacity: .8 }
 textarea { width: 100%; min-height: 12rem; font: .8125rem/1.45 ${fonts.code} }
-button, .button { cursor: pointer; display: inline-flex; align-items: center; text-decoration: none }
+button, .button { cursor: pointer; display: inline-flex; align-items: center; text-decoration: none; white-space: nowrap } .button[aria-current] { background: var(--rule); font-weight: 600 }
 button.primary, .button.primary { background: var(--accent); border-color: var(--accent); color: var(--card) }
-button.danger, .button.danger { background: var(--bad); border-color: var(--bad); color: var(--card) }
+button.danger { background: var(--bad); border-color: var(--bad); color: var(--card) } a.danger { color: var(--bad); border-color: currentcolor }
 .choices { border: 1px solid var(--line); border-radius: .375rem; margin: 0; padding: .5rem .75rem } .choices legend { color: var(--dim); font-size: .75rem } .choices label { display: flex; gap: .5rem; align-items: center; min-height: 1.75rem } .choices input { min-height: 0 }
 .actions { display: flex; flex-wrap: wrap; gap: .5rem } form { margin: 0 }
 dl.details { display: grid; grid-template-columns: minmax(6rem, max-content) minmax(0, 1fr); gap: .3rem 1.5rem; margin: 0 }
-.details dt { color: var(--dim) } .details dd { margin: 0 }
+.details + p { margin: .75rem 0 0 } .details dt { color: var(--dim) } .details dd { margin: 0 }
 .badge { display: inline-block; padding: 0 .45rem; border: 1px solid var(--line); border-radius: 1rem; font-size: .75rem; white-space: nowrap }
 .badge.ok { color: var(--ok); border-color: currentcolor } .badge.warn { color: var(--warn); border-color: currentcolor } .badge.bad { color: var(--bad); border-color: currentcolor }
 .copy { min-height: 1.5rem; padding: 0 .4rem; font-size: .75rem; vertical-align: baseline } .copy:not(.ready) { display: none }
@@ -70,7 +72,7 @@ pre { margin: 0; white-space: pre-wrap; flex: 1 1 16rem; min-width: 0 }
 .problem, .notice { border-left: 4px solid var(--bad); background: var(--card); padding: .6rem 1rem; border-radius: .25rem }
 .problem > :last-child, .notice > :last-child { margin-bottom: 0 }
 .notice { border-color: var(--ok) } .problem.warn { border-color: var(--warn) }
-.empty { color: var(--dim); padding: .5rem 0 }
+.empty { color: var(--dim); padding: .25rem 0 } .empty > :last-child { margin-bottom: 0 }
 .bar { display: block; width: 100%; height: .5rem; background: var(--rule); border-radius: .25rem } .bar rect { fill: var(--accent) } .bar.near rect { fill: var(--warn) } .bar.over rect { fill: var(--bad) }
 .spark { display: block; width: 8rem; height: 1.5rem } .spark polyline { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 .tiles { display: grid; gap: .75rem; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)) }

@@ -3,8 +3,8 @@
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startXdsServer } from '@tollgate/testkit/services';
 import t from 'tap';
+import { sumReplicas } from '../../src/pages/limits/hour.ts';
 import { estimate } from '../../src/pages/what-if/estimate.ts';
-import { sumReplicas } from '../../src/pages/what-if/keys.ts';
 import { checkAppearance } from '../support/appearance.ts';
 import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
 import { authForLimiters, startLimiter, type TestLimiter } from '../support/limiter.ts';

@@ -3,12 +3,16 @@ import { html } from '@tollgate/kit/html';
 import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Visit } from '../../http/visit.ts';
 import { type DomainDescriptor, isCut } from './descriptor.ts';
+import { readHour } from './hour.ts';
 import { type Answers, askLimiters, fullest, type Schemas } from './replicas.ts';
 
 type Refusal = Schemas['RefusalList']['refusals'][number];
 
 /** Keys of one page: each is read from the store for every update. */
 const maxKeys = 40;
+
+/** Keys whose last hour a page reads. */
+const maxHourKeys = 100;
 
 /** Bound of the counter API. */
 const maxRefusals = 1000;
@@ -30,6 +34,8 @@ export interface KeyRow extends DomainDescriptor {
   /** Undefined when no limit applies any more. */
   readonly counter: Schemas['Counter'] | undefined;
   readonly state: KeyState;
+  /** Hits of each minute of the last hour. Undefined for a key that is not among the heaviest. */
+  readonly hitsByMinute: readonly number[] | undefined;
 }
 
 /** The refusals of all replicas, newest first. */
@@ -52,10 +58,12 @@ export async function readKeys(
   domain: string | undefined,
 ): Promise<{ readonly keys: readonly KeyRow[]; readonly problems: Html }> {
   const query = { limit: maxKeys, ...(domain !== undefined && { domain }) };
-  const [top, refusals] = await Promise.all([
+  const [top, refusals, hour] = await Promise.all([
     askLimiters(visit, (client) => client.GET('/v1/top', { params: { query } })),
     readRefusals(visit, domain),
+    readHour(visit, { limit: maxHourKeys, domain }),
   ]);
+  const hours = new Map(hour.keys.map((key) => [toName(key), key.hits]));
   const rates = new Map<string, { key: DomainDescriptor; rate: number | undefined }>();
   for (const { keys, seconds } of top.values)
     for (const { hits, ...key } of keys) {
@@ -73,7 +81,10 @@ export async function readKeys(
   const keys = heaviest.map(({ key: { domain, entries }, rate }) => {
     const name = toName({ domain, entries });
     const known = refused.get(name) ?? [];
-    return toRow({ domain, entries }, { rate, refusals: known, counter: counters.get(name), visit });
+    return toRow(
+      { domain, entries },
+      { rate, refusals: known, counter: counters.get(name), hitsByMinute: hours.get(name), visit },
+    );
   });
   // Both requests find the same replicas, with the same problems.
   return { keys, problems: html`${top.problems}` };
@@ -83,13 +94,14 @@ interface KeyParts {
   readonly rate: number | undefined;
   readonly refusals: readonly Refusal[];
   readonly counter: Schemas['Counter'] | undefined;
+  readonly hitsByMinute: readonly number[] | undefined;
   readonly visit: Visit;
 }
 
-function toRow(key: DomainDescriptor, { rate, refusals, counter, visit }: KeyParts): KeyRow {
+function toRow(key: DomainDescriptor, { rate, refusals, counter, hitsByMinute, visit }: KeyParts): KeyRow {
   const first = refusals.at(-1);
   return {
-    ...{ ...key, rate, counter },
+    ...{ ...key, rate, counter, hitsByMinute },
     refused: refusals.length,
     lastRefusedAt: refusals[0]?.time,
     isNew: first !== undefined && visit.nowMs - Date.parse(first.time) < newlyMs,

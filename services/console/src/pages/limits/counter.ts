@@ -9,7 +9,7 @@ import { confirmation, emptyState } from '../../ui/messages.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
 import { capacityOf, stateOf } from './activity.ts';
 import { counterPath, type DomainDescriptor, readDescriptor } from './descriptor.ts';
-import { limitsPage, limitText } from './page.ts';
+import { count, limitsPage, limitText } from './page.ts';
 import { askLimiters, fullest, type Schemas } from './replicas.ts';
 
 /** The counter of a descriptor, which counts nothing, and what can be done with it. */
@@ -76,8 +76,8 @@ export function counterCard(
 ${limitBar({ used: counter.count, limit, refused: state === 'over' ? 1 : 0 })}
 ${details({
   State: html`${states[state]} ${counter.shadowMode && badge('shadow mode: nothing is refused')}`,
-  Used: html`${counter.count} of ${limit}${replicas > 1 && html` <span class="dim">(the fullest of ${replicas} replicas)</span>`}`,
-  Remaining: counter.remaining,
+  Used: html`${count(counter.count)} of ${count(limit)}${replicas > 1 && html` <span class="dim">(the fullest of ${replicas} replicas)</span>`}`,
+  Remaining: count(counter.remaining),
   Limit: limitText(counter),
   Resets: time(visit.nowMs + counter.resetSeconds * 1000, visit.nowMs),
   Rule: html`<code>${counter.rule}</code>`,
@@ -86,7 +86,7 @@ ${details({
   Warning: counter.warning,
   Override:
     override &&
-    html`${override.requestsPerUnit} per ${counter.unit} until ${time(override.until, visit.nowMs)}, by ${override.setBy}: ${override.reason}`,
+    html`${count(override.requestsPerUnit)} per ${counter.unit}, ends ${time(override.until, visit.nowMs)}, by ${override.setBy}: ${override.reason}`,
 })}</section>`;
 }
 

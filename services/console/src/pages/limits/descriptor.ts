@@ -36,10 +36,9 @@ export function isCut({ domain, entries }: DomainDescriptor): boolean {
 
 /** A descriptor that leads to its counter. */
 export function descriptorLink(descriptor: DomainDescriptor): Html {
-  const text = formatDescriptor(descriptor.entries);
-  return isCut(descriptor)
-    ? html`<code>${text}</code>`
-    : html`<a href="${counterPath(descriptor)}"><code>${text}</code></a>`;
+  const entries = formatDescriptor(descriptor.entries).split(/(?<=,)/);
+  const text = html`<code class="key">${entries.map((entry) => html`${entry}<wbr>`)}</code>`;
+  return isCut(descriptor) ? text : html`<a href="${counterPath(descriptor)}">${text}</a>`;
 }
 
 /** Identifies a row. */

@@ -2,14 +2,14 @@ import { type Html, html } from '@tollgate/kit/html';
 import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
-import { limitBar } from '../../ui/charts.ts';
+import { limitBar, sparkline } from '../../ui/charts.ts';
 import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { type Column, table } from '../../ui/table.ts';
 import { badge, quantity, time } from '../../ui/text.ts';
 import { capacityOf, type KeyRow, readKeys, readRefusals } from './activity.ts';
 import { descriptorId, descriptorLink } from './descriptor.ts';
-import { limitsPage, limitText } from './page.ts';
+import { count, limitsPage, limitText } from './page.ts';
 
 const everySeconds = 5;
 
@@ -65,7 +65,7 @@ function keyColumns(nowMs: number): readonly Column<KeyRow>[] {
     { title: 'State', cell: stateBadge },
     { title: 'Used', cell: usedCell },
     { title: 'Limit', cell: ({ counter }) => counter && limitText(counter) },
-    { title: 'Hits', isNumber: true, cell: ({ rate }) => quantity(rate, '/s') },
+    { title: 'Hits', isNumber: true, cell: hitsCell },
     { title: 'Refused', isNumber: true, cell: ({ refused }) => quantity(refused, 'times') },
     { title: 'Last refused', cell: ({ lastRefusedAt }) => time(lastRefusedAt, nowMs) },
   ];
@@ -79,7 +79,12 @@ ${isNew && badge('newly limited', 'warn')}${counter?.override !== undefined && b
 function usedCell({ counter, state }: KeyRow): Html | undefined {
   if (counter === undefined) return undefined;
   const limit = capacityOf(counter);
-  return html`${limitBar({ used: counter.count, limit, refused: state === 'over' ? 1 : 0 })}${counter.count} of ${limit}`;
+  return html`${limitBar({ used: counter.count, limit, refused: state === 'over' ? 1 : 0 })}${count(counter.count)} of ${count(limit)}`;
+}
+
+/** The rate of now, and the hits of each minute of the last hour. */
+function hitsCell({ rate, hitsByMinute }: KeyRow): Html {
+  return html`${quantity(rate, '/s')}${hitsByMinute !== undefined && sparkline(hitsByMinute, 'Hits of each minute of the last hour')}`;
 }
 
 /** Refusals that a page shows; limiters keep more. */

@@ -28,6 +28,11 @@ export function listQuery(visit: Visit) {
   };
 }
 
+/** `1,200` */
+export function count(value: number): string {
+  return value.toLocaleString('en');
+}
+
 /** `10 per minute`, or `5 at once`. */
 export function limitText({
   requestsPerUnit,
@@ -35,6 +40,6 @@ export function limitText({
   burst,
   algorithm,
 }: Pick<Schemas['Counter'], 'requestsPerUnit' | 'unit' | 'burst' | 'algorithm'>): string {
-  if (algorithm === 'concurrency') return `${requestsPerUnit} at once`;
-  return `${requestsPerUnit} per ${unit}${burst === undefined ? '' : `, burst ${burst}`}`;
+  if (algorithm === 'concurrency') return `${count(requestsPerUnit)} at once`;
+  return `${count(requestsPerUnit)} per ${unit}${burst === undefined ? '' : `, burst ${count(burst)}`}`;
 }

@@ -32,7 +32,12 @@ export function toneOf({ type, status }: Pick<Condition, 'type' | 'status'>): To
 export function openConditions(conditions: readonly Condition[]): Html | undefined {
   const open = conditions.filter((condition) => ['warn', 'bad'].includes(toneOf(condition)));
   if (open.length === 0) return undefined;
-  return html`${open.map((condition) => html`<div>${badge(`${condition.type}: ${condition.reason}`, toneOf(condition))}</div>`)}`;
+  return html`${open.map((condition) => html`<div>${badge(nameOf(condition), toneOf(condition))}</div>`)}`;
+}
+
+/** The reasons of some types are the same word. */
+function nameOf({ type, reason }: Condition): string {
+  return type === reason ? type : `${type}: ${reason}`;
 }
 
 type Counts = Schemas['ObjectSummary']['clients'];

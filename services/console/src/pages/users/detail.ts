@@ -29,7 +29,7 @@ ${sessions}${factors}${identities(user, visit)}${audit}`,
 /** Links to other pages about the user. */
 function links({ id }: User, visit: Visit): Html {
   const organizations = html`<a href="/organizations?user_id=${id}">Organizations</a>`;
-  return html`<p>${visit.can('organizations') && organizations} ${visit.can('api-keys') && html`<a href="/api-keys?user_id=${id}">API keys</a>`}</p>`;
+  return html`<p class="actions">${visit.can('organizations') && organizations} ${visit.can('api-keys') && html`<a href="/api-keys?user_id=${id}">API keys</a>`}</p>`;
 }
 
 function profile(user: User, nowMs: number): Html {

@@ -2,9 +2,9 @@ import { matchEntries } from '@tollgate/rules/match';
 import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import { isCut } from '../limits/descriptor.ts';
+import type { Hour, HourKey } from '../limits/hour.ts';
 import { limitText } from '../limits/page.ts';
 import { type Estimate, estimate } from './estimate.ts';
-import type { Hour, HourKey } from './keys.ts';
 
 /** Outcomes for a key. The changes that need a person come first. */
 export const results = {

@@ -4,11 +4,11 @@ import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, details, quantity, type Tone } from '../../ui/text.ts';
 import { descriptorId, descriptorLink } from '../limits/descriptor.ts';
+import type { Hour } from '../limits/hour.ts';
 import { limitText } from '../limits/page.ts';
 import { card } from '../policies/page.ts';
 import type { Candidate } from './candidate.ts';
 import { type ComparedKey, type Comparison, type Result, type RuleSummary, results } from './compare.ts';
-import type { Hour } from './keys.ts';
 
 /** Rows of a table. */
 const maxRows = 200;

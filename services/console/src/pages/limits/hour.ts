@@ -1,7 +1,7 @@
 import type { Html } from '@tollgate/kit/html';
 import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Visit } from '../../http/visit.ts';
-import { askLimiters, type Schemas } from '../limits/replicas.ts';
+import { askLimiters, type Schemas } from './replicas.ts';
 
 /** Bound of the counter API, and of what limiters remember. */
 const maxKeys = 1000;
@@ -21,8 +21,11 @@ export interface Hour {
 }
 
 /** The heaviest keys of the last hour, summed over all replicas. */
-export async function readHour(visit: Visit): Promise<Hour> {
-  const query = { limit: maxKeys };
+export async function readHour(
+  visit: Visit,
+  { limit = maxKeys, domain }: { readonly limit?: number; readonly domain?: string | undefined } = {},
+): Promise<Hour> {
+  const query = { limit, ...(domain !== undefined && { domain }) };
   const { values, problems } = await askLimiters(visit, (client) =>
     client.GET('/v1/keys', { params: { query } }),
   );
