@@ -558,7 +558,7 @@ t.test('the console finds the parts of its release, and the auth server knows it
   const production = await release(...usual, 'console.enabled=true', `global.consoleUrl=${url}`);
   t.match(production.parts, {
     CONSOLE_AUTH_ISSUER: 'https://auth.example.com/auth/v1',
-    CONSOLE_LIMITER_URLS: 'https://limits.default.svc:6071',
+    CONSOLE_LIMITER_URLS: 'https://limits-headless.default.svc:6071',
     CONSOLE_EXTERNAL_URL: undefined,
   });
   for (const [deployment, variable] of [

@@ -184,7 +184,7 @@ CONSOLE_AUTH_URL: http://{{ $name }}:{{ .Values.auth.ports.http }}
 {{- if .Values.ratelimit.enabled }}
 {{- $name := include "tollgate.partName" (list . "ratelimit") }}
 {{- if include "ratelimit.servesCounterApi" (dict "Values" .Values.ratelimit) }}
-CONSOLE_LIMITER_URLS: https://{{ $name }}.{{ .Release.Namespace }}.svc:{{ index .Values.ratelimit.ports "https-admin" }}
+CONSOLE_LIMITER_URLS: https://{{ $name }}-headless.{{ .Release.Namespace }}.svc:{{ index .Values.ratelimit.ports "https-admin" }}
 {{- else if or (include "tollgate.devAdministration" .) (and .Values.ratelimit.counterApi.enabled (eq (toString .Values.ratelimit.settings.ADMIN_PLAINTEXT) "true")) }}
 CONSOLE_LIMITER_URLS: http://{{ $name }}-headless:{{ index .Values.ratelimit.ports "https-admin" }}
 {{- end }}

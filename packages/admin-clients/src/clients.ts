@@ -14,6 +14,8 @@ export interface ClientOptions {
   readonly token: string | (() => Promise<string>);
   /** Time for a response. */
   readonly timeoutMs: number;
+  /** How requests are sent. Default: by the global `fetch`. */
+  readonly fetch?: (request: Request, options: { readonly signal: AbortSignal }) => Promise<Response>;
 }
 
 /** The admin API of the user authentication server. @see docs/openapi-auth.json */
@@ -46,7 +48,8 @@ export function createXdsClient(options: ClientOptions): XdsClient {
   return createClient<XdsPaths>(toClientOptions(options, {}));
 }
 
-function toClientOptions({ url, token, timeoutMs }: ClientOptions, headers: Record<string, string>) {
+function toClientOptions(options: ClientOptions, headers: Record<string, string>) {
+  const { url, token, timeoutMs, fetch = globalThis.fetch } = options;
   return {
     baseUrl: url.replace(/\/+$/, ''),
     headers,

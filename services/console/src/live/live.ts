@@ -85,7 +85,8 @@ export class Live {
   }
 
   async #poll(): Promise<void> {
-    const urls = await resolveReplicas(this.#settings.metricsUrls);
+    const replicas = await resolveReplicas(this.#settings.metricsUrls);
+    const urls = [...new Set(replicas.map(({ requestUrl }) => requestUrl))];
     this.#forget(new Set(urls));
     const differences = await Promise.all(urls.map((url) => this.#read(this.#state(url))));
     const of = (kind: ReplicaKind): Difference[] =>

@@ -10,28 +10,43 @@ const resolveAddresses: Addresses = async (host) =>
 /** More than a Service has; a name with more is not that of replicas. */
 const maxReplicas = 256;
 
+/** Where one replica of a service is. */
+export interface ReplicaLocation {
+  /** It has the address, which tells the replica apart from the others. */
+  readonly url: string;
+  /** Where requests go. With https it has the name, because certificates are for names. */
+  readonly requestUrl: string;
+  /** The address to connect to. Without it, DNS gives one for `requestUrl`. */
+  readonly address?: string;
+}
+
 /**
- * URLs of all replicas: a DNS name stands for all its addresses. A name that cannot be resolved is
- * kept, so that its requests fail with the reason. With https the name is kept, too: certificates
- * are for names.
+ * Finds all replicas: a DNS name stands for all its addresses. A name that cannot be resolved is
+ * kept, so that its requests fail with the reason.
  */
 export async function resolveReplicas(
   urls: readonly string[],
   addresses: Addresses = resolveAddresses,
-): Promise<readonly string[]> {
+): Promise<readonly ReplicaLocation[]> {
   const resolved = await Promise.all(urls.map((url) => resolve(url.replace(/\/+$/, ''), addresses)));
-  return [...new Set(resolved.flat())].slice(0, maxReplicas);
+  const byUrl = new Map(resolved.flat().map((replica) => [replica.url, replica]));
+  return [...byUrl.values()].slice(0, maxReplicas);
 }
 
-async function resolve(url: string, addresses: Addresses): Promise<readonly string[]> {
+async function resolve(url: string, addresses: Addresses): Promise<readonly ReplicaLocation[]> {
   const { protocol, hostname } = new URL(url);
   const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
   // The loopback interface has an IPv4 and an IPv6 address, and no second replica.
-  if (protocol === 'https:' || isAddress || hostname === 'localhost') return [url];
+  if (isAddress || hostname === 'localhost') return [{ url, requestUrl: url }];
   try {
-    return (await addresses(hostname)).map((address) => withHost(url, address));
+    return (await addresses(hostname)).map((address) => {
+      const replica = withHost(url, address);
+      return protocol === 'https:'
+        ? { url: replica, requestUrl: url, address }
+        : { url: replica, requestUrl: replica };
+    });
   } catch {
-    return [url];
+    return [{ url, requestUrl: url }];
   }
 }
 

@@ -8,6 +8,7 @@ import {
   unwrap,
 } from '@tollgate/admin-clients/clients';
 import type { Settings } from '../config/settings.ts';
+import { fetchAt } from './fetch-at.ts';
 import type { Outage, Outages } from './outages.ts';
 import { type Addresses, resolveReplicas } from './replicas.ts';
 import { RequestTimer } from './request-timer.ts';
@@ -85,8 +86,11 @@ export class SessionClients {
     const replicas = await resolveReplicas(settings.limiterUrls, addresses);
     const token = await this.#options.token();
     return Promise.all(
-      replicas.map(async (url) => {
-        const client = createLimiterClient({ url, token, timeoutMs: settings.requestTimeoutMs });
+      replicas.map(async ({ url, requestUrl, address }) => {
+        const client = createLimiterClient({
+          ...{ url: requestUrl, token, timeoutMs: settings.requestTimeoutMs },
+          ...(address !== undefined && { fetch: fetchAt(address) }),
+        });
         try {
           return {
             url,

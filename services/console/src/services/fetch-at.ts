@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http';
+import { request as sendRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** Statuses of responses without a body, which `Response` accepts with none only. */
+const withoutBody: readonly number[] = [204, 205, 304];
+
+/**
+ * Fetches from one address of the name in an https URL. The certificate is verified for the name,
+ * which `fetch` can do only for the address that DNS gives it.
+ */
+export function fetchAt(address: string) {
+  const lookup: LookupFunction = (_host, options, callback) => {
+    const family = isIP(address);
+    if (options.all === true) callback(null, [{ address, family }]);
+    else callback(null, address, family);
+  };
+  return async (request: Request, { signal }: { readonly signal: AbortSignal }): Promise<Response> => {
+    const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
+    const { method } = request;
+    const headers = Object.fromEntries(request.headers);
+    const message = await new Promise<IncomingMessage>((resolve, reject) => {
+      const outgoing = sendRequest(request.url, { method, headers, lookup, signal }, resolve);
+      outgoing.on('error', reject);
+      outgoing.end(body);
+    });
+    const { statusCode: status = 0, statusMessage: statusText = '' } = message;
+    const content = await buffer(message);
+    const isEmpty = withoutBody.includes(status);
+    const type = message.headers['content-type'];
+    return new Response(isEmpty ? null : new Uint8Array(content), {
+      status,
+      statusText,
+      ...(type && { headers: { 'content-type': type } }),
+    });
+  };
+}

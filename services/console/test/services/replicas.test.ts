@@ -1,0 +1,63 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:https';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { freePort } from '@tollgate/testkit/tcp';
+import t, { type Test } from 'tap';
+import { Outages } from '../../src/services/outages.ts';
+import { SessionClients } from '../../src/services/session-clients.ts';
+
+const certificates = makeCertificates();
+t.teardown(certificates.remove);
+setDefaultCACertificates([...getCACertificates('default'), certificates.ca.cert]);
+
+/** A replica that answers with how it was called. */
+async function startLimiter(t: Test, { address, port }: { address: string; port: number }): Promise<Server> {
+  const { cert, key } = certificates.issue({ name: 'limiter', subjectAltNames: ['DNS:limiters.test'] });
+  const server = createServer({ cert, key }, (request, response) => {
+    const { host, authorization } = request.headers;
+    response.setHeader('content-type', 'application/json');
+    request
+      .resume()
+      .on('end', () => response.end(JSON.stringify({ domains: [{ host, authorization, address }] })));
+  });
+  server.listen(port, address);
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  return server;
+}
+
+t.test(
+  'with https the console asks all addresses of a name, and certificates are verified for the name',
+  async (t) => {
+    const port = await freePort();
+    const addresses = ['127.0.0.1', '127.0.0.2'];
+    for (const address of addresses) await startLimiter(t, { address, port });
+    const ask = (host: string) =>
+      new SessionClients({
+        settings: {
+          ...{ authUrl: '', xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000 },
+          limiterUrls: [`https://${host}:${port}`],
+        },
+        outages: new Outages(Date.now),
+        token: async () => 'of-ada',
+        addresses: async () => addresses,
+      }).limiters((client) => client.GET('/v1/domains'));
+
+    const answered = (address: string) => ({
+      url: `https://${address}:${port}`,
+      result: {
+        ok: true,
+        value: { domains: [{ host: `limiters.test:${port}`, authorization: 'Bearer of-ada', address }] },
+      },
+    });
+    t.match(await ask('limiters.test'), addresses.map(answered));
+    const refused = await ask('other.test');
+    t.equal(refused.length, 2);
+    for (const { result } of refused)
+      t.match(result, {
+        ok: false,
+        error: { code: 'unreachable', message: /cannot be reached: .*does not match/i },
+      });
+  },
+);
