@@ -1,4 +1,10 @@
-import { type AuthClient, type RequestError, unwrap } from '@tollgate/admin-clients/clients';
+import {
+  type AuthClient,
+  type ClientOptions,
+  createXdsClient,
+  RequestError,
+  unwrap,
+} from '@tollgate/admin-clients/clients';
 import type { Command } from 'commander';
 import { authClient, type Limiter, limitersOf, readContext } from '../connection/connect.ts';
 import { personName } from '../connection/sign-in.ts';
@@ -28,12 +34,13 @@ export function statusCommand(environment: Environment): Command {
     .exitsWithFinding('a service has a problem')
     .action(async (options: CommonOptions) => {
       const context = await readContext(toSource(environment, options));
-      const { authUrl = '' } = context;
+      const { authUrl = '', xdsUrl, xdsToken } = context;
       const auth = authClient(context, timeoutMs);
       const findings = await Promise.all([
         ...(auth === undefined ? [] : [checkAuth(authUrl, auth)]),
         ...(auth === undefined || typeof context.token === 'string' ? [] : [checkSignIn(authUrl, auth)]),
         ...limitersOf(context, timeoutMs).map(checkLimiter),
+        ...(xdsUrl === undefined ? [] : [checkXds(xdsUrl, xdsToken ?? context.token)]),
       ]);
       if (findings.length === 0)
         throw new CommandFailure('the context has no services: run tollgate context set --help');
@@ -72,6 +79,16 @@ function checkLimiter({ url, client }: Limiter): Promise<Finding> {
   return toFinding('ratelimit', url, async () => {
     const { overrides } = await unwrap(client.GET('/v1/overrides', { params: { query: { limit: 1 } } }));
     return overrides.length === 0 ? 'answers' : 'answers, with overrides in force';
+  });
+}
+
+function checkXds(url: string, token: ClientOptions['token']): Promise<Finding> {
+  return toFinding('xds', url, async () => {
+    const { release, ready, reason } = await unwrap(
+      createXdsClient({ url, token, timeoutMs }).GET('/v1/status'),
+    );
+    if (!ready) throw new RequestError(reason ?? 'no reason is given', { code: 'not_ready' });
+    return `version ${release}, ready`;
   });
 }
 

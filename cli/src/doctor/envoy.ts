@@ -1,4 +1,5 @@
 import { getRequestFailure } from '@tollgate/kit/errors';
+import { withoutSlash } from '../connection/inputs.ts';
 import { checkConnection, fetchPage } from './endpoint.ts';
 import { type Finding, fail, pass } from './finding.ts';
 
@@ -19,7 +20,7 @@ export async function checkEnvoy(adminUrl: string, nowMs: () => number): Promise
   if (connection.some(({ ok }) => !ok)) return connection;
   const target = adminUrl;
   try {
-    const { status, text } = await fetchPage(`${adminUrl.replace(/\/+$/, '')}/clusters?format=json`, nowMs);
+    const { status, text } = await fetchPage(`${withoutSlash(adminUrl)}/clusters?format=json`, nowMs);
     if (status !== 200)
       return [
         fail(

@@ -125,7 +125,7 @@ exec '${findBinary('envoy')}' "$@"
     const variables = readFileSync(path, 'utf8').matchAll(/^export (\w+)=(.*)$/gm);
     const context = Object.fromEntries([...variables].map(([, name, value]) => [name, value]));
     const other = cli(t, context);
-    t.match(await other('status'), { exitCode: 0 });
+    t.match(await other('status'), { exitCode: 0, output: /^xds +http\S+ +ok +version \S+, ready$/m });
     t.match(await other('top'), {
       exitCode: 0,
       output: /^HITS +REFUSED .*\n3 +1 +20\S+ +2 per day +policy\/local\/up +limit=per-user,/,
