@@ -33,7 +33,10 @@ descriptors:
 const rules = 'domain: shop\ndescriptors: [{ key: user, rate_limit: { unit: hour, requests_per_unit: 2 } }]';
 
 t.test('limits are shown, changed for a time, and reset', async (t) => {
-  const { base, decide } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });
+  const { base, decide } = await startCounterApi(t, {
+    rules: { 'shop.yaml': rules },
+    candidates: { 'shop.yaml': rules.replace('per_unit: 2', 'per_unit: 1') },
+  });
   const tollgate = cli(t, {}, `${limiterToken}\n`);
   t.match(await tollgate('context', 'set', 'shop', '--limiter-url', base, '--limiter-token-stdin'), {
     exitCode: 0,
@@ -53,6 +56,13 @@ t.test('limits are shown, changed for a time, and reset', async (t) => {
     output: /shop +user=ann +user +2 per hour +OVER_LIMIT\n$/,
   });
   t.match(await tollgate('limits', 'top', '--json'), { output: /"hits": 3/ });
+  const compared = /^RULE .*\nshop\.user +1 per hour +3 +2 +1 +1 +0 +shop\n$/;
+  // Rules on trial are decided after the responses.
+  await awaitUntil(async () => compared.test((await tollgate('limits', 'trial')).output), {
+    what: 'the trial',
+  });
+  t.match(await tollgate('limits', 'trial', '--domain', 'shop', '--json'), { output: /"newlyRefused": 1,/ });
+  t.match(await tollgate('limits', 'trial', '--domain', 'none'), { errors: /No request has matched/ });
   const override = ['user=ann', '--requests-per-unit', '5', '--for', '1h', '--reason', 'sale'];
   t.match(await tollgate('limits', 'override', '--domain', 'shop', ...override), {
     exitCode: 0,

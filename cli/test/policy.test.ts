@@ -142,8 +142,22 @@ t.test('policy diff says what is added, removed, stricter and looser', async (t)
   });
 });
 
+const limitsWithTrial = `apiVersion: ratelimit.tollgate.dev/v1alpha1
+kind: RateLimitConfig
+metadata: { name: web, namespace: shop }
+spec: { domain: web, descriptors: [{ key: user, rateLimit: { unit: Hour, requestsPerUnit: 3 } }] }
+---
+apiVersion: ratelimit.tollgate.dev/v1alpha1
+kind: RateLimitConfig
+metadata: { name: web-trial, namespace: shop }
+spec: { domain: web, trial: true, descriptors: [{ key: user, rateLimit: { unit: Hour, requestsPerUnit: 2 } }] }
+`;
+
 t.test('policy diff compares one file with the versions in force', async (t) => {
-  const folder = t.testdir({ live: { 'policy.yaml': policy }, 'new.yaml': policy.replace('60,', '90,') });
+  const folder = t.testdir({
+    live: { 'policy.yaml': policy, 'limits.yaml': limitsWithTrial },
+    'new.yaml': policy.replace('60,', '90,'),
+  });
   const app = await startApp(t, { XDS_FOLDER: join(folder, 'live') });
   const env = { TOLLGATE_XDS_URL: `http://127.0.0.1:${app.ports.admin}` };
   const tollgate = cli(t, env);
@@ -155,6 +169,30 @@ t.test('policy diff compares one file with the versions in force', async (t) => 
   const isRefused = async () => /"total": ?1/.test(await (await fetch(refused)).text());
   await awaitUntil(isRefused, { what: 'the refused version' });
   t.equal((await diff()).output, expected, 'the last valid version is in force');
+  const promoted = await tollgate('limits', 'trial', 'promote', 'web');
+  t.match(promoted, {
+    exitCode: 0,
+    output: /^apiVersion: [\s\S]* name: web\n[\s\S]*requestsPerUnit: 2\n/,
+    errors: 'then delete the object on trial: kubectl delete ratelimitconfig -n shop web-trial\n',
+  });
+  t.notMatch(promoted.output, 'trial');
+  const files = await tollgate(
+    'limits',
+    'trial',
+    'promote',
+    'web',
+    '--files',
+    join(folder, 'live'),
+    '--json',
+  );
+  t.match(JSON.parse(files.output), {
+    manifests: [{ metadata: { name: 'web' } }],
+    removed: [{ kind: 'RateLimitConfig', namespace: 'shop', name: 'web-trial' }],
+  });
+  t.match(await tollgate('limits', 'trial', 'promote', 'policy/shop/orders'), {
+    exitCode: 2,
+    errors: /^no object with the domain policy\/shop\/orders is on trial/,
+  });
   const added = cli(t, env, policy.replace('name: orders', 'name: added').replace('api.', 'b.'));
   t.match(await added('policy', 'diff', '-'), { output: /^shop\/added\n {2}\+ all: / });
   t.match(await cli(t)('policy', 'diff', join(folder, 'new.yaml')), {

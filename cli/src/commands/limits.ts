@@ -9,6 +9,7 @@ import { printTable } from '../output/table.ts';
 import { printJson } from '../output/terminal.ts';
 import { type CommonOptions, command, type Environment, group, toSource } from './command.ts';
 import { refusalsCommand, topCommand } from './limit-activity.ts';
+import { trialCommand } from './limit-trial.ts';
 import { showCounters } from './peek.ts';
 
 interface DomainOptions extends CommonOptions {
@@ -28,6 +29,7 @@ export function limitCommands(environment: Environment): Command {
     endOverrideCommand(environment),
     topCommand(environment),
     refusalsCommand(environment),
+    trialCommand(environment),
   ]);
 }
 

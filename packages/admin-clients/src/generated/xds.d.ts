@@ -632,6 +632,8 @@ export interface operations {
                 namespace?: string;
                 /** @description Only those whose newest version is accepted, or is not. */
                 accepted?: boolean;
+                /** @description Only RateLimitConfigs of this domain. */
+                domain?: string;
                 /** @description Part of the name. */
                 find?: string;
                 /** @description Most items. */

@@ -80,6 +80,32 @@ export function promote(trial: Manifest, live?: Manifest): Promotion {
     : { manifest: { ...live, spec: merged }, replacesTrial: true };
 }
 
+/** A trial that a person may put into force. */
+export interface PromotableTrial<Object> {
+  /** The object on trial. */
+  readonly trial: Object;
+  /** The RateLimitConfig in force that gets its limits. */
+  readonly live: Object | undefined;
+  readonly promotion: Promotion;
+}
+
+/** Finds the trials among the objects of a domain. */
+export function findTrials<Object extends { readonly manifest: Manifest }>(
+  objects: readonly Object[],
+): readonly PromotableTrial<Object>[] {
+  return objects
+    .filter(({ manifest }) => hasTrial(manifest))
+    .map((trial) => {
+      const { namespace, name } = nameOf(trial.manifest);
+      const replaced = trial.manifest.kind === resourceKind ? promotedName({ name }) : undefined;
+      const live = objects.find(({ manifest }) => {
+        const other = nameOf(manifest);
+        return other.namespace === namespace && other.name === replaced && !hasTrial(manifest);
+      });
+      return { trial, live, promotion: promote(trial.manifest, live?.manifest) };
+    });
+}
+
 /** The name of the object that a RateLimitConfig on trial would replace; undefined without one. */
 export function promotedName({ name }: { readonly name: string }): string | undefined {
   return name.endsWith(trialSuffix) ? name.slice(0, -trialSuffix.length) : undefined;

@@ -68,7 +68,11 @@ t.test('limits in the console', { skip }, async (t) => {
   });
 
   await t.test('a trial is compared, per rule', async (t) => {
-    t.match(await show('/limits/trial'), /shop\.user\s+2 per day\s+20 req.*Put a trial into force/s);
+    t.match(await show('/limits/trial'), /shop\.user\s+2 per day\s+20 req.*Promote/s);
+    t.match(
+      await show('/limits/trial/promote?domain=shop'),
+      /Files of limiter rules.*mv .*tollgate limits trial promote shop/s,
+    );
   });
 
   await t.test('a counter is overridden for a time, and the override is ended', async (t) => {

@@ -1,5 +1,8 @@
 // The page What if in Chromium, over an xDS server that reads a folder, and a limiter as its
 // client.
+import { unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startXdsServer } from '@tollgate/testkit/services';
 import t from 'tap';
@@ -158,11 +161,41 @@ t.test('what if, and trials, in the console', { skip }, async (t) => {
     t.match(await page.evaluate(`document.querySelector('textarea').value`), /requestsPerUnit: 3/);
     const text = await compare(config(1));
     t.match(text, /-\s+requestsPerUnit: 3.*\+\s+requestsPerUnit: 1/s);
+    t.notMatch(text, /[-+]\s+namespace: shop/, 'the order of keys is no difference');
     t.match(text, /Add this text as a file to the folder.*name: web-trial.*trial: true/s);
     const ofPolicy = await compare(policy(perUser(2)));
     t.match(
       ofPolicy,
       /replace orders\.yaml.*name: per-user\n.*requests: 5.*name: per-user-trial.*requests: 2.*mode: Trial/s,
     );
+  });
+
+  await t.test('a trial is promoted by the text of the page', async (t) => {
+    folder.write('web-trial.yaml', config(1, { name: 'web-trial', more: '  trial: true\n' }));
+    await awaitUntil(
+      async () => {
+        await send('carl', 1);
+        await page.open(`${suite.url}/limits/trial`);
+        return (await readText(page)).includes('web.user');
+      },
+      { what: 'the trial' },
+    );
+    await page.navigate(() =>
+      page.evaluate(`document.querySelector('a[aria-label="Promote web.user"]').click()`),
+    );
+    const text = await readText(page);
+    t.match(text, /RateLimitConfig shop\/web: the change.*-\s+requestsPerUnit: 3.*\+\s+requestsPerUnit: 1/s);
+    t.match(text, /replace web\.yaml.*and remove web-trial\.yaml/s);
+    const yaml = String(await page.evaluate(`document.querySelector('[data-copy]').dataset.copy`));
+    t.notMatch(yaml, 'trial');
+    folder.write('web.yaml', yaml);
+    unlinkSync(join(folder.path, 'web-trial.yaml'));
+    let users = 0;
+    const isPromoted = async () => {
+      users += 1;
+      await send(`new ${users}`, 1);
+      return (await limiter.send('web', 'user', `new ${users}`)) === 429;
+    };
+    await awaitUntil(isPromoted, { what: 'the limit of 1' });
   });
 });

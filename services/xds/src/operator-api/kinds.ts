@@ -34,6 +34,8 @@ export interface AdminObject {
   /** File and number of the document; undefined if the source has no files. */
   readonly file: string | undefined;
   readonly isAccepted: boolean;
+  /** Domain of a RateLimitConfig. */
+  readonly domain: string | undefined;
   /** The version in force, or the last valid one. */
   readonly valid: { readonly generation: number; readonly spec: unknown } | undefined;
   readonly inForce: number | undefined;
@@ -95,6 +97,7 @@ function toLimits(state: ServerState, result: ValidationResult): AdminObject {
     ...{ kind: resourceKind, apiVersion: resourceApiVersion, namespace, name, generation, inForce },
     file: label === id ? undefined : label,
     isAccepted: accepted.status === 'True',
+    domain,
     valid: lastValid,
     heldBack: accepted.reason === 'Held' ? accepted.message : undefined,
     history: () => pipeline.versions.find(id),
@@ -174,6 +177,7 @@ function toPolicy({ policies, policyStatuses }: ServerState, result: PolicyResul
     ...{ kind: policyKind, apiVersion: policyApiVersion, namespace, name, generation },
     file: label === id ? undefined : label,
     isAccepted: problems.length === 0,
+    domain: undefined,
     valid: inForce,
     inForce: inForce?.generation,
     heldBack,

@@ -16,6 +16,7 @@ export interface ObjectQuery extends PageQuery {
   readonly kind?: KindName;
   readonly namespace?: string;
   readonly accepted?: boolean;
+  readonly domain?: string;
 }
 
 export interface ObjectName {
@@ -31,9 +32,10 @@ export function listObjects(state: ServerState, { find = '', ...query }: ObjectQ
       ? []
       : objects
           .filter(
-            ({ namespace, name, isAccepted }) =>
+            ({ namespace, name, isAccepted, domain }) =>
               (query.namespace === undefined || namespace === query.namespace) &&
               (query.accepted === undefined || isAccepted === query.accepted) &&
+              (query.domain === undefined || domain === query.domain) &&
               `${namespace}/${name}`.includes(find),
           )
           .map((object): [string, AdminObject] => [`${kind}/${object.namespace}/${object.name}`, object]),

@@ -50,6 +50,7 @@ export const operations = {
       kind,
       namespace: text,
       accepted: { ...flag, description: 'Only those whose newest version is accepted, or is not.' },
+      domain: { ...text, description: 'Only RateLimitConfigs of this domain.' },
       ...page(100),
     },
     response: 'ObjectList',

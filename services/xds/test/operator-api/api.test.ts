@@ -77,6 +77,7 @@ t.test('objects are listed with their conditions, filtered and page by page', as
     objects: [{ name: 'wrong' }],
   });
   t.match(await get('/v1/objects?namespace=default&find=we'), { total: 1, objects: [{ name: 'web' }] });
+  t.match(await get('/v1/objects?domain=web'), { total: 1, objects: [{ name: 'web' }] });
   const client = createXdsClient({
     url: `http://127.0.0.1:${app.ports.admin}`,
     token: '',

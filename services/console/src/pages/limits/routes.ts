@@ -3,6 +3,7 @@ import { endOverride, resetCounter, setOverride } from './actions.ts';
 import { viewCounter, viewReset } from './counter.ts';
 import { viewKeys, viewRefusals } from './keys.ts';
 import { viewOverrides } from './overrides.ts';
+import { viewPromotion } from './promote.ts';
 import { viewDomains, viewRules } from './rules.ts';
 import { viewTrial } from './trial.ts';
 
@@ -20,6 +21,7 @@ export const limitsArea: Area = {
     { path: '/limits/refusals', permission: 'limits', view: viewRefusals },
     { path: '/limits/overrides', permission: 'limits', view: viewOverrides },
     { path: '/limits/trial', permission: 'limits', view: viewTrial },
+    { path: '/limits/trial/promote', permission: 'limits', view: viewPromotion },
     { path: '/limits/counter', permission: 'limits', view: viewCounter },
     { path: '/limits/reset', permission: 'limits/change', view: viewReset },
   ],

@@ -4,7 +4,7 @@ import type { Visit } from '../../http/visit.ts';
 import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { command, details, quantity, time } from '../../ui/text.ts';
+import { details, quantity, time } from '../../ui/text.ts';
 import { limitsPage } from './page.ts';
 import { askLimiters, type Schemas } from './replicas.ts';
 
@@ -22,7 +22,7 @@ export async function viewTrial(visit: Visit): Promise<View> {
     client.GET('/v1/trial', { params: { query } }),
   );
   const content = html`${filters([{ name: 'domain', label: 'Domain or policy', placeholder: 'shop', isSearch: true }], visit.url)}
-${visit.liveRegion('trial', { everySeconds: 10 }, html`${problems}${comparison(visit, values)}`)}${howToPromote}`;
+${visit.liveRegion('trial', { everySeconds: 10 }, html`${problems}${comparison(visit, values)}`)}`;
   return limitsPage(visit, 'Trial', content);
 }
 
@@ -62,6 +62,7 @@ function comparison(visit: Visit, reports: readonly Trial[]): Html {
       { title: 'Refused today', isNumber: true, cell: (row) => share(row.refused, row.requests) },
       { title: 'Newly refused', isNumber: true, cell: ({ newlyRefused }) => quantity(newlyRefused, 'req') },
       { title: 'Newly allowed', isNumber: true, cell: ({ newlyAllowed }) => quantity(newlyAllowed, 'req') },
+      { title: 'Promote', cell: ({ domain, rule }) => promoteLink(domain, rule) },
     ],
   })}`;
 }
@@ -85,7 +86,7 @@ function addComparison(a: RuleComparison, b: RuleComparison): RuleComparison {
   };
 }
 
-const howToPromote = html`<section class="card stack"><h2>Put a trial into force</h2>
-<div><p>A limit of an AccessPolicy: change its mode, which is Enforce without this line.</p>${command('mode: Enforce # was: mode: Trial')}</div>
-<div><p>A RateLimitConfig: remove its trial, and delete the one that it replaces.</p>${command('spec:\n  trial: false # was: true')}</div>
-<div><p>Files: move the file out of CANDIDATE_RUNTIME_SUBDIRECTORY.</p>${command('mv candidate/config/shop.yaml config/shop.yaml')}</div></section>`;
+function promoteLink(domain: string, rule: string): Html {
+  const query = new URLSearchParams({ domain }).toString();
+  return html`<a class="button" href="/limits/trial/promote?${query}" aria-label="Promote ${rule}">Promote</a>`;
+}

@@ -1,26 +1,11 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { structuredPatch } from 'diff';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
-import { unifiedDiff } from '../../ui/code.ts';
 import { filters } from '../../ui/form.ts';
-import { emptyState, problem } from '../../ui/messages.ts';
-import {
-  card,
-  howToApply,
-  type ObjectName,
-  objectPath,
-  policiesPage,
-  readName,
-  readObject,
-  type Schemas,
-} from './page.ts';
-
-/** Lines around a difference. */
-const contextLines = 3;
-
-/** Differences cost time that grows with the square of their number: 0.1 s for as many. */
-const maxDifferences = 1000;
+import { problem } from '../../ui/messages.ts';
+import { textDifference } from './difference.ts';
+import { card, howToApply, objectPath, policiesPage, readName, readObject, type Schemas } from './page.ts';
+import { readManifest } from './stored.ts';
 
 /** The difference of two versions, which are in the URL, and how to put back the first one. */
 export async function viewVersions(visit: Visit): Promise<View> {
@@ -44,7 +29,7 @@ ${filters(
   ],
   url,
 )}
-${card(`Version ${from} compared with ${to}`, difference(before ?? '', after ?? ''))}
+${card(`Version ${from} compared with ${to}`, textDifference(before ?? '', after ?? ''))}
 ${card(`Put version ${from} into force`, html`${refusal(object, from)}${howToApply(before ?? '', object.file)}`)}`;
   return policiesPage(visit, `Versions of ${name.namespace}/${name.name}`, content);
 }
@@ -62,29 +47,9 @@ function toGeneration(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-async function readManifest(
-  visit: Visit,
-  path: ObjectName & { readonly generation: number },
-): Promise<string> {
-  const { manifest } = await visit.services.xds((client) =>
-    client.GET('/v1/objects/{kind}/{namespace}/{name}/versions/{generation}', { params: { path } }),
-  );
-  return manifest;
-}
-
 function describeVersion({ generation, inForce, accepted }: Schemas['ObjectVersion']): string {
   if (inForce) return `${generation}, in force`;
   return accepted === false ? `${generation}, refused` : String(generation);
-}
-
-function difference(before: string, after: string): Html {
-  const options = { context: contextLines, maxEditLength: maxDifferences };
-  const patch = structuredPatch('', '', before, after, '', '', options);
-  if (patch === undefined)
-    return emptyState(`More than ${maxDifferences} lines differ: compare the two texts with diff -u.`);
-  return patch.hunks.length === 0
-    ? emptyState('The two versions have the same text.')
-    : unifiedDiff('Difference', patch.hunks);
 }
 
 function refusal({ versions }: Schemas['ObjectDetail'], from: number): Html | undefined {

@@ -1,20 +1,15 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { hasTrial, nameOf, putOnTrial } from '@tollgate/policies/files/trial';
 import { formatYaml } from '@tollgate/yaml/documents';
-import { structuredPatch } from 'diff';
 import type { Visit } from '../../http/visit.ts';
-import { unifiedDiff } from '../../ui/code.ts';
-import { emptyState } from '../../ui/messages.ts';
 import { withInput } from '../../ui/shell.ts';
 import { command } from '../../ui/text.ts';
+import { valueDifference } from '../policies/difference.ts';
 import { applyCommand, card } from '../policies/page.ts';
+import { canReadObjects, type StoredObject } from '../policies/stored.ts';
 import type { Candidate, CandidateObject } from './candidate.ts';
-import { canReadLive, type LiveObject } from './live.ts';
 
-type Live = ReadonlyMap<CandidateObject, LiveObject>;
-
-/** Differences cost time that grows with the square of their number. */
-const maxDifferences = 1000;
+type Live = ReadonlyMap<CandidateObject, StoredObject>;
 
 /** The candidate beside what is in force. */
 export function differences({ objects }: Candidate, live: Live): readonly Html[] {
@@ -22,16 +17,8 @@ export function differences({ objects }: Candidate, live: Live): readonly Html[]
     const before = live.get(object);
     if (before === undefined) return [];
     const name = `${object.kind} ${object.namespace}/${object.name}`;
-    return [card(`${name}: in force, and candidate`, textDifference(before.manifest, object.manifest))];
+    return [card(`${name}: in force, and candidate`, valueDifference(before.manifest, object.manifest))];
   });
-}
-
-/** The difference of two values as YAML, so that comments and order of lines do not count. */
-function textDifference(before: object, after: object): Html {
-  const options = { context: 3, maxEditLength: maxDifferences };
-  const patch = structuredPatch('', '', formatYaml(before), formatYaml(after), '', '', options);
-  if (patch === undefined) return emptyState(`More than ${maxDifferences} lines differ.`);
-  return patch.hunks.length === 0 ? emptyState('Both say the same.') : unifiedDiff('Difference', patch.hunks);
 }
 
 /** The candidate as what puts it on trial, and how to apply it. */
@@ -46,14 +33,14 @@ export function trialCard(visit: Visit, { objects, domains, text }: Candidate, l
   );
 }
 
-function objectPart(visit: Visit, object: CandidateObject, live: LiveObject | undefined): Html {
+function objectPart(visit: Visit, object: CandidateObject, live: StoredObject | undefined): Html {
   const { kind, manifest } = object;
   const trial = putOnTrial(manifest, live?.manifest);
   const { namespace, name } = nameOf(trial);
   if (!hasTrial(trial))
     return html`<p>${kind} ${namespace}/${name}: no limit differs from the version in force.</p>`;
   const yaml = formatYaml(trial);
-  const isNotKnown = kind === 'AccessPolicy' && live === undefined && !canReadLive(visit);
+  const isNotKnown = kind === 'AccessPolicy' && live === undefined && !canReadObjects(visit);
   const warning =
     isNotKnown &&
     html`<p>The console cannot read the policy in force: if there is one of this name, add the limits to it, because this would replace it.</p>`;

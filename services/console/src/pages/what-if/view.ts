@@ -7,9 +7,10 @@ import { problem } from '../../ui/messages.ts';
 import { badge } from '../../ui/text.ts';
 import { readHour } from '../limits/hour.ts';
 import { card, toKind } from '../policies/page.ts';
+import { canReadObjects, readInForce } from '../policies/stored.ts';
 import { type Candidate, readCandidate } from './candidate.ts';
 import { compareKeys, summarize } from './compare.ts';
-import { canReadLive, liveDomains, readInForce, readLive } from './live.ts';
+import { liveDomains, readLive } from './live.ts';
 import { coverage, keyTable, ruleTable, summary } from './tables.ts';
 import { differences, trialCard } from './trial.ts';
 
@@ -19,7 +20,7 @@ export async function viewCandidate(visit: Visit): Promise<View> {
   const [namespace, name] = [visit.query('namespace'), visit.query('name')];
   const isNamed = kind !== undefined && namespace !== undefined && name !== undefined;
   const live =
-    isNamed && canReadLive(visit) ? await readInForce(visit, { kind, namespace, name }) : undefined;
+    isNamed && canReadObjects(visit) ? await readInForce(visit, { kind, namespace, name }) : undefined;
   return page(visit, live?.text ?? '');
 }
 
