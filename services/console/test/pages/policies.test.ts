@@ -136,7 +136,7 @@ t.test('policies in the console', { skip }, async (t) => {
     const manifest = await page.evaluate(`document.querySelector('[data-copy]').dataset.copy`);
     folder.write('web.yaml', String(manifest));
     t.match(await until(path, /Version in force\s+4/), 'requestsPerUnit: 3');
-    t.match(await open(`${path}/versions?from=1&to=4`), 'The two versions have the same text');
+    t.match(await open(`${path}/versions?from=1&to=4`), 'Both have the same text');
     t.match(await open(`${path}/versions?from=3`), 'Version 3 was refused');
     t.match(await open(`${path}/versions?from=99`), 'version_not_found');
   });
