@@ -197,7 +197,7 @@ t.test('policy diff compares one file with the versions in force', async (t) => 
   t.match(await added('policy', 'diff', '-'), { output: /^shop\/added\n {2}\+ all: / });
   t.match(await cli(t)('policy', 'diff', join(folder, 'new.yaml')), {
     exitCode: 2,
-    errors: /the context has no xDS server: run tollgate context set --xds-url/,
+    errors: /the context has no xDS server: run tollgate context set default --xds-url/,
   });
 });
 
