@@ -61,7 +61,9 @@ t.test('limits are shown, changed for a time, and reset', async (t) => {
   await awaitUntil(async () => compared.test((await tollgate('limits', 'trial')).output), {
     what: 'the trial',
   });
-  t.match(await tollgate('limits', 'trial', '--domain', 'shop', '--json'), { output: /"newlyRefused": 1,/ });
+  t.match(await tollgate('limits', 'trial', 'list', '--domain', 'shop', '--json'), {
+    output: /"newlyRefused": 1,/,
+  });
   t.match(await tollgate('limits', 'trial', '--domain', 'none'), { errors: /No request has matched/ });
   const override = ['user=ann', '--requests-per-unit', '5', '--for', '1h', '--reason', 'sale'];
   t.match(await tollgate('limits', 'override', '--domain', 'shop', ...override), {

@@ -35,8 +35,8 @@ export function trialCommand(environment: Environment): Command {
 function listCommand(environment: Environment): Command {
   const { terminal } = environment;
   const made = command('list', 'Compare the rules on trial with those in force, over all replicas.', [
-    'tollgate limits trial',
-    'tollgate limits trial --domain shop/web --json',
+    'tollgate limits trial list',
+    'tollgate limits trial list --domain shop/web --json',
   ]).option('--domain <name>', 'Only the rules of a domain.');
   return made.action(async (options: TrialOptions) => {
     const { domain } = options;
