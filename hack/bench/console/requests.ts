@@ -1,4 +1,3 @@
-import { consoleClientId } from '@tollgate/admin-clients/first-party';
 import { areas } from '../../../services/console/src/pages/registry.ts';
 import { limitQueries } from './limits.ts';
 import { recordIds } from './records.ts';
@@ -45,18 +44,19 @@ const searches: readonly string[] = [
     ],
   );
 
-/** The path of each page of the registry, and searches. A new page is measured without a row. */
+/** Paths of all pages of the registry, and searches. Areas without rows have only their lists. */
 export function pagePaths(): readonly string[] {
   const pages = areas.flatMap(({ pages }) => pages.map(({ path }) => path));
-  return [...pages.map(fillParameters), ...searches];
+  return [...pages.flatMap((route) => fillParameters(route) ?? []), ...searches];
 }
 
-function fillParameters(route: string): string {
+function fillParameters(route: string): string | undefined {
   if (!route.includes(':')) return route + (queries[route] ?? '');
   const [, area = ''] = route.split('/');
   if (area === 'policies') return route.replace(':kind/:namespace/:name', limitQueries.object);
   if (area === 'identity-providers') return route.replaceAll(/:\w+/g, providerId);
-  return route.replaceAll(/:\w+/g, ids[area] ?? consoleClientId);
+  const id = ids[area];
+  return id === undefined ? undefined : route.replaceAll(/:\w+/g, id);
 }
 
 /** A custom identity provider. */
