@@ -30,10 +30,8 @@ WORKDIR /checkout
 COPY . .
 COPY --from=packages /app/node_modules/@tollgate /links
 # A checkout may be readable for one user only; the service runs as another.
-RUN node hack/images/image-files.ts code /links /code && chmod -R u=rwX,go=rX /code
-
-FROM code AS stripped
-RUN node hack/images/image-files.ts strip /code
+RUN node hack/images/image-files.ts code /links /code && chmod -R u=rwX,go=rX /code && \
+    cp -a /code /stripped && node hack/images/image-files.ts strip /stripped
 
 # For skaffold dev: restarts when a file changes, and its user may change files.
 FROM ${NODE_IMAGE} AS development
@@ -89,7 +87,7 @@ LABEL org.opencontainers.image.title="Tollgate ${SERVICE}" \
 COPY --chmod=755 cli/bin/ /bin/
 WORKDIR /app
 COPY --from=packages /app .
-COPY --from=stripped /code .
+COPY --from=code /stripped .
 ENV NODE_ENV=production
 # A number, so that Kubernetes can tell that it is not root.
 USER 65532:65532
