@@ -1248,6 +1248,16 @@ export interface components {
                 created_at: string;
                 /** Format: date-time */
                 refreshed_at?: string;
+                /**
+                 * Format: date-time
+                 * @description Last request of a browser to an application behind the gateway, to a minute.
+                 */
+                used_at?: string;
+                /**
+                 * Format: date-time
+                 * @description When the access token of the last refresh expires, unless the session ends before.
+                 */
+                token_expires_at: string;
                 /** Format: date-time */
                 not_after?: string;
                 aal: string;
@@ -5124,6 +5134,8 @@ export interface operations {
                      *           "current": true,
                      *           "created_at": "2026-01-01T09:30:00.000Z",
                      *           "refreshed_at": "2026-01-01T09:30:00.000Z",
+                     *           "used_at": "2026-01-01T09:30:00.000Z",
+                     *           "token_expires_at": "2026-01-01T09:30:00.000Z",
                      *           "not_after": "2026-01-01T09:30:00.000Z",
                      *           "aal": "aal1",
                      *           "amr": [

@@ -150,7 +150,7 @@ export const addAdminSessionRoutes: AddRoutes<AdminContext> = (api, context) => 
     const userId = uuidParameter(request.params, 'user_id');
     await getUser(context.store, userId);
     const sessions = await listSessions(context, userId, metadata);
-    return reply.send({ sessions: sessions.map((session) => toSessionJson(session)) });
+    return reply.send({ sessions: sessions.map((session) => toSessionJson(session, context.settings)) });
   });
 
   api.delete(path, { schema: { params: userParams } }, async (request, reply) => {

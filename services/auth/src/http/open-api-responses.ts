@@ -17,6 +17,16 @@ const sessionInfo = Type.Object({
   current: Type.Boolean({ description: 'Whether it is the session of the request.' }),
   created_at: time,
   refreshed_at: maybe(time),
+  used_at: maybe(
+    Type.String({
+      format: 'date-time',
+      description: 'Last request of a browser to an application behind the gateway, to a minute.',
+    }),
+  ),
+  token_expires_at: Type.String({
+    format: 'date-time',
+    description: 'When the access token of the last refresh expires, unless the session ends before.',
+  }),
   not_after: maybe(time),
   aal: text,
   amr: Type.Array(Type.Object({ method: text, timestamp: unixTime })),

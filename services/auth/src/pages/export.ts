@@ -24,6 +24,7 @@ export async function exportData(
   metadata: RequestMetadata,
 ): Promise<Readonly<Record<string, unknown>>> {
   const { store } = context;
+  const { jwtExpMs } = context.settings;
   const [sessions, passkeys, grants, memberships, keys] = await Promise.all([
     listSessions(context, user.id, metadata),
     store.passkeys.list(user.id),
@@ -38,7 +39,7 @@ export async function exportData(
     exported_at: new Date(metadata.nowMs).toISOString(),
     user: toUserJson(user),
     passkeys: passkeys.map(toPasskeyJson),
-    sessions: sessions.map((each) => toSessionJson(each, session.id)),
+    sessions: sessions.map((each) => toSessionJson(each, { jwtExpMs, currentId: session.id })),
     applications: grants.map(toGrantJson),
     organizations: memberships.map(toMembershipJson),
     api_keys: keys.map(toKeyJson),

@@ -1,5 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { isUuid } from '@tollgate/kit/text';
+import { describeBrowser } from '@tollgate/kit/user-agent';
 import { errors } from '../errors.ts';
 import { listSessions, revokeSession, signOutCaller } from '../sessions/sessions.ts';
 import type { Session } from '../sessions/store.ts';
@@ -69,20 +70,4 @@ function sessionItem(
   return html`<span>${name}${isCurrent && html` <strong>(${texts.thisSession})</strong>`}<br>
 <small>${ip !== '' && `${ip}, `}${texts.signedInAt} ${time(createdAt)}, ${texts.lastUsed} ${time(refreshedAt ?? createdAt)}</small></span>
 ${!isCurrent && form(visit, { action: visit.path('session-end'), content })}`;
-}
-
-const browsers = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari', 'curl'] as const;
-const browserNames: Readonly<Partial<Record<(typeof browsers)[number], string>>> = {
-  Edg: 'Edge',
-  OPR: 'Opera',
-};
-const systems = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS X', 'CrOS', 'Linux'] as const;
-
-/** Browser and system of a `User-Agent`, or its first word. */
-function describeBrowser(userAgent: string): string | undefined {
-  const browser = browsers.find((name) => userAgent.includes(`${name}/`));
-  const system = systems.find((name) => userAgent.includes(name));
-  if (browser === undefined) return userAgent.split(/[/ ]/, 1)[0]?.slice(0, 40) || undefined;
-  const name = browserNames[browser] ?? browser;
-  return system === undefined ? name : `${name}, ${system.replace('Mac OS X', 'macOS')}`;
 }

@@ -24,7 +24,8 @@ export const addSessionRoutes: AddRoutes<SessionsContext> = (api, context) => {
   api.get('/user/sessions', async (request, reply) => {
     const { user, session } = await authenticateUser(request, context);
     const sessions = await listSessions(context, user.id, requestMetadata(request, context));
-    return reply.send({ sessions: sessions.map((each) => toSessionJson(each, session?.id)) });
+    const options = { jwtExpMs: context.settings.jwtExpMs, currentId: session?.id };
+    return reply.send({ sessions: sessions.map((each) => toSessionJson(each, options)) });
   });
 
   api.delete('/user/sessions', { schema: { querystring: scopeQuery } }, async (request, reply) => {

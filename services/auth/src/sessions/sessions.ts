@@ -91,13 +91,19 @@ export async function signOut(
 }
 
 /** The JSON of a session; `currentId` is the session of the caller. Absent values are omitted. */
-export function toSessionJson(session: Session, currentId?: string): JsonObject {
-  const { refreshedAt, notAfter } = session;
+export function toSessionJson(
+  session: Session,
+  { jwtExpMs, currentId }: { readonly jwtExpMs: number; readonly currentId?: string | undefined },
+): JsonObject {
+  const { createdAt, refreshedAt, usedAt, notAfter } = session;
+  const tokenExpiresMs = (refreshedAt ?? createdAt).getTime() + jwtExpMs;
   return {
     id: session.id,
     current: session.id === currentId,
-    created_at: session.createdAt.toISOString(),
+    created_at: createdAt.toISOString(),
     ...(refreshedAt && { refreshed_at: refreshedAt.toISOString() }),
+    ...(usedAt && { used_at: usedAt.toISOString() }),
+    token_expires_at: new Date(tokenExpiresMs).toISOString(),
     ...(notAfter && { not_after: notAfter.toISOString() }),
     aal: session.aal,
     amr: session.methods.map(({ method, at }) => ({ method, timestamp: Math.floor(at.getTime() / 1000) })),

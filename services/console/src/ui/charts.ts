@@ -16,6 +16,22 @@ export function limitBar({
   return html`<svg class="bar ${state}" role="img" aria-label="${text}" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${text}</title><rect width="${(share * 100).toFixed(1)}" height="1"/></svg>`;
 }
 
+/**
+ * A period as a bar below the last days, of which the right end is now. The text has it relative to
+ * now.
+ */
+export function periodBar(
+  { fromMs, toMs }: { readonly fromMs: number; readonly toMs: number },
+  { days, nowMs, label }: { readonly days: number; readonly nowMs: number; readonly label: string },
+): Html {
+  const position = (ms: number) =>
+    Math.min(100, Math.max(0, 100 - ((nowMs - ms) / (days * 86_400_000)) * 100));
+  // A short period is visible, too.
+  const x = Math.min(position(fromMs), 99);
+  const width = Math.max(1, position(toMs) - x);
+  return html`<svg class="bar period" role="img" aria-label="${label}" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${label}</title><rect x="${x.toFixed(1)}" width="${width.toFixed(1)}" height="1"/></svg>`;
+}
+
 /** A line without axes, from the oldest value to the newest. Gaps are left out. */
 export function sparkline(values: readonly (number | undefined)[], label: string): Html {
   const max = Math.max(1e-9, ...values.map((value) => value ?? 0));

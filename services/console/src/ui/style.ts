@@ -73,7 +73,7 @@ pre { margin: 0; white-space: pre-wrap; flex: 1 1 16rem; min-width: 0 }
 .problem > :last-child, .notice > :last-child { margin-bottom: 0 }
 .notice { border-color: var(--ok) } .problem.warn { border-color: var(--warn) }
 .empty { color: var(--dim); padding: .25rem 0 } .empty > :last-child { margin-bottom: 0 }
-.bar { display: block; width: 100%; height: .5rem; background: var(--rule); border-radius: .25rem } .bar rect { fill: var(--accent) } .bar.near rect { fill: var(--warn) } .bar.over rect { fill: var(--bad) }
+.bar { display: block; width: 100%; height: .5rem; background: var(--rule); border-radius: .25rem } .bar rect { fill: var(--accent) } .bar.period { min-width: 8rem; margin-top: .4rem } .bar.near rect { fill: var(--warn) } .bar.over rect { fill: var(--bad) }
 .spark { display: block; width: 8rem; height: 1.5rem } .spark polyline { fill: none; stroke: var(--accent); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 .tiles { display: grid; gap: .75rem; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)) }
 .tile { display: grid; gap: .15rem; align-content: start } .tile .value { font-size: 1.375rem; line-height: 1.2; font-weight: 600 } .tile .n { display: flex; justify-content: space-between; align-items: baseline } .tile .unit { font-size: .875rem; font-weight: 400 } .tile .spark { width: 100% }

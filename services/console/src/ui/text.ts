@@ -19,7 +19,8 @@ export function time(at: string | number | undefined, nowMs: number): Html | und
   return html`<time datetime="${exact}" title="${readable}">${relative(date.getTime() - nowMs)}</time>`;
 }
 
-function relative(differenceMs: number): string {
+/** `3 min ago`, `in 2 h` or `now`. */
+export function relative(differenceMs: number): string {
   const seconds = Math.round(Math.abs(differenceMs) / 1000);
   const step = steps.find(([, length]) => seconds >= length);
   if (step === undefined) return 'now';

@@ -9,7 +9,20 @@ descriptors:
   - { key: user, rate_limit: { unit: day, requests_per_unit: ${requests} } }
   - { key: quiet, rate_limit: { unit: day, requests_per_unit: 9 } }
 `;
-const files = { 'config/shop.yaml': limitOf(5), 'candidate/config/shop.yaml': limitOf(2) };
+/** Limits by user, as external authorization and access policies have them. */
+const usersFile = `domain: users
+descriptors:
+  - { key: user_id, rate_limit: { unit: day, requests_per_unit: 4 } }
+  - key: plan
+    value: gold
+    descriptors: [{ key: user_id, rate_limit: { unit: hour, requests_per_unit: 70 } }]
+  - { key: org_id, rate_limit: { unit: day, requests_per_unit: 8 } }
+`;
+const files = {
+  'config/shop.yaml': limitOf(5),
+  'config/users.yaml': usersFile,
+  'candidate/config/shop.yaml': limitOf(2),
+};
 const attack = '<img src=x onerror=alert(1)>';
 
 t.setTimeout(240_000);
@@ -105,6 +118,21 @@ t.test('limits in the console', { skip }, async (t) => {
   await t.test('invalid input is refused with the remedy', async (t) => {
     t.match(await show('/limits/counter?domain=shop&descriptor=user'), /Not accepted.*key=value/s);
     t.match(await show('/limits/counter?domain=shop&descriptor=other%3D1'), 'No rule matches');
+  });
+
+  await t.test('the page of a user has the limits that count them, with what is used now', async (t) => {
+    const gil = await suite.createUser({ email: 'gil@example.com', app_metadata: { plan: 'gold' } });
+    for (let hit = 0; hit < 3; hit += 1) await first.send('users', 'user_id', gil);
+    const text = await show(`/users/${gil}`);
+    t.match(text, new RegExp(`Limits used now.*user_id=${gil}\\s+users\\s+free\\s+3 of 4\\s+4 per day`, 's'));
+    t.match(text, new RegExp(`plan=gold,user_id=${gil}\\s+users\\s+free\\s+0 of 70`));
+    t.notMatch(text, 'org_id');
+    t.equal(await page.evaluate(`document.querySelectorAll('svg.bar:not(.period)').length`), 2);
+    for (let hit = 0; hit < 2; hit += 1) await first.send('users', 'user_id', gil);
+    t.match(await show(`/users/${gil}`), /refused now\s+5 of 4/);
+    t.match(await readText(page), 'API keys');
+    await page.navigate(() => page.evaluate(`document.querySelector('[id^=limit-] a').click()`));
+    t.match(await readText(page), 'Override the limit for a time');
   });
 
   await t.test('without one replica, the page says so and shows the others', async (t) => {

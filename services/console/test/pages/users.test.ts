@@ -4,7 +4,9 @@ import postgres from 'postgres';
 import t from 'tap';
 import { ConsoleSuite, readCookies, readText, skip } from '../support/console-suite.ts';
 
-t.setTimeout(180_000);
+const firefox = 'Mozilla/5.0 (Macintosh; Intel Mac OS X 15.0; rv:140.0) Gecko/20100101 Firefox/140.0';
+
+t.setTimeout(240_000);
 t.test('users in the console', { skip }, async (t) => {
   const smtp = await startSmtp();
   t.teardown(() => smtp.stop());
@@ -19,6 +21,8 @@ t.test('users in the console', { skip }, async (t) => {
     app_metadata: { plan: 'gold' },
     user_metadata: { name: '<img src=x onerror=alert(1)>' },
   });
+  const sql = postgres(suite.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
   const page = await suite.signIn('/users?plan=gold');
 
   await t.test('the sign-in returns to the page that was asked for', async (t) => {
@@ -50,6 +54,24 @@ t.test('users in the console', { skip }, async (t) => {
     t.match(await readText(page), /refused the request.*user_not_found/s);
   });
 
+  await t.test('users are found by id, phone and each filter', async (t) => {
+    const email = 'dora@example.com';
+    const dora = await suite.createUser({
+      ...{ email, phone: '+15550001111', phone_confirm: true, role: 'support', ban_duration: '24h' },
+      app_metadata: { plan: 'silver' },
+    });
+    await sql`update auth.identities set provider = 'google' where user_id = ${dora} and provider = 'email'`;
+    for (const query of [
+      ...[`q=${dora}`, 'q=%2B15550001111', 'q=15550001111', 'q=DORA@example.com', 'q=ora@'],
+      ...['plan=silver', 'role=support', 'provider=google', 'banned=true'],
+    ]) {
+      await page.open(`${suite.url}/users?${query}`);
+      t.match(await readText(page, 'tbody'), /^dora@example\.com\s+banned\s+support\s+silver/, query);
+      t.equal(await page.evaluate(`document.querySelectorAll('tbody tr').length`), 1, query);
+    }
+    await suite.callAuth('DELETE', `/admin/users/${dora}`);
+  });
+
   await t.test('a person changes a user, and the audit log has their name', async (t) => {
     const carl = await suite.createUser({ email: 'carl@example.com' });
     /** Does an action on its page. Returns the text of the page that follows. */
@@ -59,14 +81,24 @@ t.test('users in the console', { skip }, async (t) => {
       return readText(page, 'body');
     };
     const credentials = JSON.stringify({ email: 'carl@example.com', password: suite.password });
-    const headers = { 'content-type': 'application/json' };
+    const headers = { 'content-type': 'application/json', 'user-agent': firefox };
     await fetch(`${suite.auth.url}/token?grant_type=password`, {
       method: 'POST',
       headers,
       body: credentials,
     });
     await page.open(`${suite.url}/users/${carl}`);
-    t.match(await readText(page), /Sessions.*password.*End/s);
+    t.match(
+      await readText(page),
+      /Sessions.*Firefox, macOS\s+127\.0\.0\.1\s+–.*aal1: password\s+in 59 min\s+End/s,
+    );
+    t.equal(await page.evaluate(`document.querySelector('[id^=session-] [title]').title`), firefox);
+    t.match(
+      await page.evaluate(`document.querySelector('svg.period').getAttribute('aria-label')`),
+      /^In use from (now|\d+ s ago) to (now|\d+ s ago)$/,
+    );
+    await page.open(`${suite.url}/users/${suite.admin.id}`);
+    t.match(await readText(page), 'Tollgate console', 'the name of the OAuth client of a session');
     t.match(await act('plan', { plan: 'silver', requests: '50', unit: 'hour' }), 'plan and limit are set');
     t.match((await suite.callAuth('GET', `/admin/users/${carl}`)).app_metadata, {
       plan: 'silver',
@@ -87,8 +119,6 @@ t.test('users in the console', { skip }, async (t) => {
     t.match(await act('sign-out'), /All sessions have ended.*not signed in anywhere/s);
     t.match(await act('recovery'), /on its way to carl@example\.com.*Send recovery email/s);
     t.match((await smtp.mailTo('carl@example.com')).html, '/verify?');
-    const sql = postgres(suite.databaseUrl, { max: 1 });
-    t.teardown(() => sql.end());
     await sql`update auth.identities set provider = 'sso:acme' where user_id = ${carl}`;
     await sql`update auth.users set is_sso_user = true where id = ${carl}`;
     t.notMatch(await act('plan'), 'Send recovery email', 'an identity provider manages the user');

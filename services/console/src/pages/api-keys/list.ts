@@ -31,7 +31,7 @@ export async function viewKeys(visit: Visit): Promise<View> {
     content: html`${actionButtons(newKeySet, undefined, visit)}${filters(fields, visit.url)}
 ${table({
   caption: 'API keys',
-  columns: columns(visit),
+  columns: keyColumns(visit),
   rows: keys,
   empty: emptyState(
     visit.url.search === ''
@@ -45,7 +45,8 @@ ${table({
   };
 }
 
-function columns(visit: Visit): readonly Column<ApiKey>[] {
+/** Columns of a table of keys. */
+export function keyColumns(visit: Visit): readonly Column<ApiKey>[] {
   const { nowMs } = visit;
   return [
     { title: 'Name', cell: (key) => html`<a href="${keyPath(key)}">${key.name}</a>` },

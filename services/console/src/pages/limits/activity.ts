@@ -90,6 +90,17 @@ export async function readKeys(
   return { keys, problems: html`${top.problems}` };
 }
 
+/** Keys with their counters, of those to which a limit applies. */
+export async function readUsage(visit: Visit, keys: readonly DomainDescriptor[]): Promise<readonly KeyRow[]> {
+  const counters = await readCounters(visit, keys);
+  return keys.flatMap(({ domain, entries }) => {
+    const counter = counters.get(toName({ domain, entries }));
+    if (counter === undefined) return [];
+    const unknown = { rate: undefined, hitsByMinute: undefined };
+    return [toRow({ domain, entries }, { ...unknown, refusals: [], counter, visit })];
+  });
+}
+
 interface KeyParts {
   readonly rate: number | undefined;
   readonly refusals: readonly Refusal[];

@@ -62,14 +62,19 @@ function keyColumns(nowMs: number): readonly Column<KeyRow>[] {
   return [
     { title: 'Key', cell: descriptorLink },
     { title: 'Domain', cell: ({ domain }) => domain },
-    { title: 'State', cell: stateBadge },
-    { title: 'Used', cell: usedCell },
-    { title: 'Limit', cell: ({ counter }) => counter && limitText(counter) },
+    ...usageColumns,
     { title: 'Hits', isNumber: true, cell: hitsCell },
     { title: 'Refused', isNumber: true, cell: ({ refused }) => quantity(refused, 'times') },
     { title: 'Last refused', cell: ({ lastRefusedAt }) => time(lastRefusedAt, nowMs) },
   ];
 }
+
+/** How full the limit of a key is. */
+export const usageColumns: readonly Column<KeyRow>[] = [
+  { title: 'State', cell: stateBadge },
+  { title: 'Used', cell: usedCell },
+  { title: 'Limit', cell: ({ counter }) => counter && limitText(counter) },
+];
 
 function stateBadge({ state, isNew, counter }: KeyRow): Html {
   return html`${state === 'over' && badge('refused now', 'bad')}${state === 'near' && badge('near', 'warn')}${state === 'free' && badge('free')}

@@ -3,33 +3,39 @@ import { actionButtons, actionColumn } from '../../http/actions.ts';
 import { orProblem } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
+import { ServiceError } from '../../services/session-clients.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
+import { keyColumns } from '../api-keys/list.ts';
 import { entryTable } from '../audit/entry-table.ts';
 import { userActionSet } from './actions.ts';
-import { displayName, readUser, toUserRow, type User } from './user.ts';
+import { limitsOf } from './limits.ts';
+import { sessionsOf } from './sessions.ts';
+import { displayName, readUser, toUserRow, type User, type UserPath } from './user.ts';
 
 /** One user. */
 export async function viewUser(visit: Visit): Promise<View> {
   const path = { user_id: visit.param('id') };
-  const [user, sessions, factors, audit] = await Promise.all([
-    readUser(visit),
+  const user = await readUser(visit);
+  const [sessions, limits, keys, factors, audit] = await Promise.all([
     orProblem(sessionsOf(visit, path), visit),
+    orProblem(limitsOf(visit, user), visit),
+    orProblem(keysOf(visit, path), visit),
     orProblem(factorsOf(visit, path), visit),
     orProblem(auditOf(visit, path), visit),
   ]);
   return {
     title: displayName(user),
     content: html`${actionButtons(userActionSet, user, visit)}${links(user, visit)}<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
-${sessions}${factors}${identities(user, visit)}${audit}`,
+${sessions}${limits}${keys}${factors}${identities(user, visit)}${audit}`,
   };
 }
 
 /** Links to other pages about the user. */
 function links({ id }: User, visit: Visit): Html {
   const organizations = html`<a href="/organizations?user_id=${id}">Organizations</a>`;
-  return html`<p class="actions">${visit.can('organizations') && organizations} ${visit.can('api-keys') && html`<a href="/api-keys?user_id=${id}">API keys</a>`}</p>`;
+  return html`<p class="actions">${visit.can('organizations') && organizations}</p>`;
 }
 
 function profile(user: User, nowMs: number): Html {
@@ -54,30 +60,31 @@ function metadata({ app_metadata: app, user_metadata: own }: User): Html {
 <div><h2>Metadata of the user</h2><pre>${JSON.stringify(own, null, 2)}</pre></div></section>`;
 }
 
-type UserPath = { readonly user_id: string };
-
-async function sessionsOf(visit: Visit, path: UserPath): Promise<Html> {
-  const { sessions } = await visit.services.auth((client) =>
-    client.GET('/admin/users/{user_id}/sessions', { params: { path } }),
+/** API keys of the user. */
+async function keysOf(visit: Visit, { user_id: id }: UserPath): Promise<Html | undefined> {
+  if (!visit.can('api-keys')) return undefined;
+  const query = { user_id: id, limit: '20' };
+  const keys = await visit.services
+    .auth((client) => client.GET('/admin/api-keys', { params: { query } }))
+    .then(({ api_keys: found }) => found)
+    .catch(noneIfOff);
+  return (
+    keys &&
+    html`${table({
+      caption: 'API keys',
+      rows: keys,
+      url: visit.url,
+      empty: emptyState('The user has no API key.'),
+      rowId: ({ id: keyId }) => `key-${keyId}`,
+      columns: keyColumns(visit).filter(({ title }) => title !== 'Owner'),
+    })}<p><a href="/api-keys?user_id=${id}">All API keys of this user</a></p>`
   );
-  return table({
-    caption: 'Sessions',
-    rows: sessions,
-    url: visit.url,
-    empty: emptyState('The user is not signed in anywhere.'),
-    rowId: ({ id }) => `session-${id}`,
-    columns: [
-      { title: 'Device', cell: (session) => session.user_agent || undefined },
-      { title: 'Address', cell: ({ ip }) => ip || undefined },
-      { title: 'Level', cell: ({ aal }) => aal },
-      { title: 'Methods', cell: ({ amr }) => amr.map(({ method }) => method).join(', ') },
-      { title: 'Created', cell: (session) => time(session.created_at, visit.nowMs) },
-      { title: 'Refreshed', cell: (session) => time(session.refreshed_at, visit.nowMs) },
-      ...actionColumn(visit, 'users/change', ({ id }: { readonly id: string }) => ({
-        End: `/users/${path.user_id}/sessions/${id}/end`,
-      })),
-    ],
-  });
+}
+
+/** A feature that is off is no problem of a user. */
+function noneIfOff(error: unknown): undefined {
+  if (error instanceof ServiceError && error.code === 'feature_disabled') return undefined;
+  throw error;
 }
 
 async function factorsOf(visit: Visit, path: UserPath): Promise<Html> {

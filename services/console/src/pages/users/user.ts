@@ -30,6 +30,11 @@ export function userLink(visit: Visit, id: string, text: string): Html {
   return visit.can('users') ? html`<a href="/users/${id}">${text}</a>` : html`${text}`;
 }
 
+/** Parameters of the paths below a user. */
+export interface UserPath {
+  readonly user_id: string;
+}
+
 /** A user as a row of the list. */
 export interface UserRow {
   readonly id: string;

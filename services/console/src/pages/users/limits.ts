@@ -1,0 +1,81 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { Visit } from '../../http/visit.ts';
+import { emptyState } from '../../ui/messages.ts';
+import { table } from '../../ui/table.ts';
+import { time } from '../../ui/text.ts';
+import { readRefusals, readUsage } from '../limits/activity.ts';
+import { type DomainDescriptor, descriptorId, descriptorLink } from '../limits/descriptor.ts';
+import { usageColumns } from '../limits/keys.ts';
+import { askLimiters } from '../limits/replicas.ts';
+import type { User } from './user.ts';
+
+/** Limits of a page. */
+const maxRules = 100;
+
+/** Counters of a page: the counter API reads at most 100 at once. */
+const maxCounters = 50;
+
+/** The limits that count the user, with what is used now. */
+export async function limitsOf(visit: Visit, user: User): Promise<Html | undefined> {
+  if (!visit.can('limits') || visit.context.settings.limiterUrls.length === 0) return undefined;
+  const query = { search: 'user_id', limit: maxRules };
+  const [rules, refusals] = await Promise.all([
+    askLimiters(visit, (client) => client.GET('/v1/limits', { params: { query } })),
+    readRefusals(visit, undefined),
+  ]);
+  const ofRules = rules.values.flatMap(({ limits }) =>
+    limits.flatMap((limit) => toDescriptor(limit, user) ?? []),
+  );
+  const refused = refusals.values.filter(({ entries }) => entries.some(({ value }) => value === user.id));
+  const byId = new Map([...ofRules, ...refused].map((key) => [descriptorId('limit', key), key]));
+  const usage = await readUsage(visit, [...byId.values()].slice(0, maxCounters));
+  return html`${rules.problems}${table({
+    caption: 'Limits used now',
+    rows: usage,
+    url: visit.url,
+    rowId: (key) => descriptorId('limit', key),
+    empty: emptyState(
+      'No limit by user_id counts this user. Limits by organization, client or other values are on the page Limits.',
+      `tollgate limits peek --domain ext_authz user_id=${user.id}`,
+    ),
+    columns: [
+      { title: 'Key', cell: descriptorLink },
+      { title: 'Domain', cell: ({ domain }) => domain },
+      ...usageColumns,
+      {
+        title: 'Resets',
+        cell: ({ counter }) => counter && time(visit.nowMs + counter.resetSeconds * 1000, visit.nowMs),
+      },
+    ],
+  })}`;
+}
+
+interface Rule {
+  readonly domain: string;
+  /** Its domain, and the entries of its descriptor as `key` or `key_value`, with dots between. */
+  readonly path: string;
+}
+
+/**
+ * The descriptor with which a rule counts the user. Undefined if it needs other values. Where the
+ * path can be read in several ways, no rule matches the wrong one, and it has no counter.
+ */
+function toDescriptor({ domain, path }: Rule, user: User): DomainDescriptor | undefined {
+  const { plan } = user.app_metadata;
+  const own = new Map([
+    ['user_id', user.id],
+    ['role', user.role],
+    ...(typeof plan === 'string' ? [['plan', plan] as const] : []),
+  ]);
+  const entries = path
+    .slice(domain.length + 1)
+    .split('.')
+    .map((part) => {
+      const value = own.get(part);
+      if (value !== undefined) return { key: part, value };
+      const [key = '', ...rest] = part.split('_');
+      return rest.length === 0 ? undefined : { key, value: rest.join('_') };
+    });
+  const isOfUser = entries.some((entry) => entry?.key === 'user_id');
+  return isOfUser && entries.every((entry) => entry !== undefined) ? { domain, entries } : undefined;
+}
