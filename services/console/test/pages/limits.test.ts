@@ -102,7 +102,7 @@ t.test('limits in the console', { skip }, async (t) => {
     t.match(await readText(page), /has ended.*7 of 5/s);
     t.equal(await first.send('shop', 'user', 'ann'), 429);
     for (const limiter of limiters)
-      t.match(limiter.logs(), /override.*ada@example\.com/s, 'the audit has the person');
+      t.same([isAudited(limiter, 'override'), isAudited(limiter, 'remove override')], [true, true]);
   });
 
   await t.test('a counter is reset after a question', async (t) => {
@@ -112,7 +112,7 @@ t.test('limits in the console', { skip }, async (t) => {
     await page.submit('/limits/reset');
     t.match(await readText(page), /0 of 5/);
     t.equal(await first.send('shop', 'user', 'ann'), 200);
-    t.match(first.logs(), /reset/);
+    for (const limiter of limiters) t.ok(isAudited(limiter, 'reset'), 'on all replicas');
   });
 
   await t.test('invalid input is refused with the remedy', async (t) => {
@@ -140,3 +140,12 @@ t.test('limits in the console', { skip }, async (t) => {
     t.match(await show('/limits'), /does not answer.*user=ann/s);
   });
 });
+
+/** Whether the log has an audit line of the action with the name of the administrator. */
+function isAudited(limiter: TestLimiter, action: string): boolean {
+  const lines = limiter
+    .logs()
+    .split('\n')
+    .filter((line) => line.includes('ada@example.com'));
+  return lines.some((line) => new RegExp(`\\baction\\b\\W+${action}\\b`).test(line));
+}

@@ -82,15 +82,21 @@ t.test('users in the console', { skip }, async (t) => {
     };
     const credentials = JSON.stringify({ email: 'carl@example.com', password: suite.password });
     const headers = { 'content-type': 'application/json', 'user-agent': firefox };
-    await fetch(`${suite.auth.url}/token?grant_type=password`, {
-      method: 'POST',
-      headers,
-      body: credentials,
-    });
+    const post = async (path: string, body: string, more = {}) => {
+      const init = { method: 'POST', headers: { ...headers, ...more }, body };
+      const response = await fetch(`${suite.auth.url}${path}`, init);
+      // Parsed boundary: a token response, or a factor.
+      return (await response.json()) as { readonly access_token: string; readonly id: string };
+    };
+    const signIn = () => post('/token?grant_type=password', credentials);
+    const { access_token: token } = await signIn();
+    const totp = JSON.stringify({ factor_type: 'totp', friendly_name: 'Phone app' });
+    const factor = await post('/factors', totp, { authorization: `Bearer ${token}` });
     await page.open(`${suite.url}/users/${carl}`);
+    t.match(await readText(page), /Factors.*Phone app\s+totp\s+unverified.*Remove/s);
     t.match(
       await readText(page),
-      /Sessions.*Firefox, macOS\s+127\.0\.0\.1\s+–.*aal1: password\s+in 59 min\s+End/s,
+      /Sessions.*Firefox, macOS\s+127\.0\.0\.1\s+–.*aal1: password\s+in (1 h|5\d min)\s+End/s,
     );
     t.equal(await page.evaluate(`document.querySelector('[id^=session-] [title]').title`), firefox);
     t.match(
@@ -99,6 +105,16 @@ t.test('users in the console', { skip }, async (t) => {
     );
     await page.open(`${suite.url}/users/${suite.admin.id}`);
     t.match(await readText(page), 'Tollgate console', 'the name of the OAuth client of a session');
+    t.match(await act(`factors/${factor.id}/remove`), /The factor is removed.*no second factor/s);
+    t.same(await suite.callAuth('GET', `/admin/users/${carl}/factors`), []);
+    const sessionsOf = async () => {
+      const { sessions } = await suite.callAuth('GET', `/admin/users/${carl}/sessions`);
+      return sessions as readonly { readonly id: string }[];
+    };
+    await signIn();
+    const [session, other] = await sessionsOf();
+    t.match(await act(`sessions/${session?.id}/end`), 'The session has ended.');
+    t.match(await sessionsOf(), [{ id: other?.id }], 'the other device stays signed in');
     t.match(await act('plan', { plan: 'silver', requests: '50', unit: 'hour' }), 'plan and limit are set');
     t.match((await suite.callAuth('GET', `/admin/users/${carl}`)).app_metadata, {
       plan: 'silver',
@@ -133,6 +149,15 @@ t.test('users in the console', { skip }, async (t) => {
     t.match(await readText(page), /user_recovery_requested.*ada@example\.com.*user_modified/s);
     t.match(await act('delete', { confirmed: 'carl@example.com' }), 'carl@example.com is deleted');
     t.equal(await page.evaluate('location.pathname'), '/users');
+    await t.rejects(suite.callAuth('GET', `/admin/users/${carl}`), /user_not_found/);
+    const entries = (await suite.callAuth(
+      'GET',
+      `/admin/audit?actor_id=${suite.admin.id}&kind=administrator&limit=100`,
+    )) as unknown as readonly { readonly payload: { readonly action: string } }[];
+    t.strictSame(
+      new Set(entries.map(({ payload: { action } }) => action)),
+      new Set(['factor_deleted', 'logout', 'user_modified', 'user_recovery_requested', 'user_deleted']),
+    );
   });
 
   await t.test('a list continues on the next page', async (t) => {

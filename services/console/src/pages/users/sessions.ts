@@ -1,5 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { describeBrowser } from '@tollgate/kit/user-agent';
+import { findBrowser } from '@tollgate/kit/user-agent';
 import { actionColumn } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
 import { ServiceError } from '../../services/session-clients.ts';
@@ -55,9 +55,12 @@ export async function sessionsOf(visit: Visit, path: UserPath): Promise<Html> {
   });
 }
 
+/** A short name of browsers; what other programs send is shown whole. */
 function device({ user_agent: userAgent }: Session): Html {
-  const name = describeBrowser(userAgent);
-  return name === undefined ? html`Unknown` : html`<span title="${userAgent}">${name}</span>`;
+  const browser = findBrowser(userAgent);
+  return browser === undefined
+    ? html`${userAgent || 'Unknown'}`
+    : html`<span title="${userAgent}">${browser}</span>`;
 }
 
 function level({ aal, amr }: Session): string {
