@@ -14,6 +14,8 @@ t.test('users in the console', { skip }, async (t) => {
     auth: {
       ...{ SVC_SMTP_HOST: smtp.host, SVC_SMTP_PORT: String(smtp.port) },
       SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+      ...{ SVC_PASSKEY_ENABLED: 'true', SVC_WEBAUTHN_RP_ID: 'example.com' },
+      ...{ SVC_WEBAUTHN_RP_ORIGINS: 'https://example.com', SVC_WEBAUTHN_RP_DISPLAY_NAME: 'Example' },
     },
   });
   const bob = await suite.createUser({
@@ -107,6 +109,14 @@ t.test('users in the console', { skip }, async (t) => {
     t.match(await readText(page), 'Tollgate console', 'the name of the OAuth client of a session');
     t.match(await act(`factors/${factor.id}/remove`), /The factor is removed.*no second factor/s);
     t.same(await suite.callAuth('GET', `/admin/users/${carl}/factors`), []);
+    const passkey = crypto.randomUUID();
+    await sql`insert into auth.webauthn_credentials
+      (id, user_id, credential_id, public_key, attestation_type, sign_count, transports, friendly_name)
+      values (${passkey}, ${carl}, '\\x01', '\\x02', 'none', 0, '[]', 'Laptop')`;
+    await page.open(`${suite.url}/users/${carl}`);
+    t.match(await readText(page), /Passkeys.*Laptop\s+never.*Remove/s);
+    t.match(await act(`passkeys/${passkey}/remove`), /The passkey is removed.*no passkey/s);
+    t.same(await suite.callAuth('GET', `/admin/users/${carl}/passkeys`), []);
     const sessionsOf = async () => {
       const { sessions } = await suite.callAuth('GET', `/admin/users/${carl}/sessions`);
       return sessions as readonly { readonly id: string }[];
@@ -156,7 +166,10 @@ t.test('users in the console', { skip }, async (t) => {
     )) as unknown as readonly { readonly payload: { readonly action: string } }[];
     t.strictSame(
       new Set(entries.map(({ payload: { action } }) => action)),
-      new Set(['factor_deleted', 'logout', 'user_modified', 'user_recovery_requested', 'user_deleted']),
+      new Set([
+        ...['factor_deleted', 'passkey_deleted', 'logout', 'user_modified', 'user_recovery_requested'],
+        'user_deleted',
+      ]),
     );
   });
 

@@ -132,6 +132,21 @@ const userActions: readonly Action<User>[] = [
       return 'The factor is removed.';
     },
   },
+  {
+    path: 'passkeys/:item/remove',
+    button: 'Remove the passkey',
+    isDangerous: true,
+    question: (user) =>
+      `${displayName(user)} cannot sign in with this passkey any more, and gets an email that says so.`,
+    isOffered: () => false,
+    run: async ({ visit, subject: { id }, item }) => {
+      const parameters = { path: { user_id: id, passkey_id: item } };
+      await visit.services.auth((client) =>
+        client.DELETE('/admin/users/{user_id}/passkeys/{passkey_id}', { params: parameters }),
+      );
+      return 'The passkey is removed.';
+    },
+  },
 ];
 
 export const userActionSet: ActionSet<User> = {

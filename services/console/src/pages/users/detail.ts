@@ -18,17 +18,18 @@ import { displayName, readUser, toUserRow, type User, type UserPath } from './us
 export async function viewUser(visit: Visit): Promise<View> {
   const path = { user_id: visit.param('id') };
   const user = await readUser(visit);
-  const [sessions, limits, keys, factors, audit] = await Promise.all([
+  const [sessions, limits, keys, factors, passkeys, audit] = await Promise.all([
     orProblem(sessionsOf(visit, path), visit),
     orProblem(limitsOf(visit, user), visit),
     orProblem(keysOf(visit, path), visit),
     orProblem(factorsOf(visit, path), visit),
+    orProblem(passkeysOf(visit, path), visit),
     orProblem(auditOf(visit, path), visit),
   ]);
   return {
     title: displayName(user),
     content: html`${actionButtons(userActionSet, user, visit)}${links(user, visit)}<div class="grid">${profile(user, visit.nowMs)}${metadata(user)}</div>
-${sessions}${limits}${keys}${factors}${identities(user, visit)}${audit}`,
+${sessions}${limits}${keys}${factors}${passkeys}${identities(user, visit)}${audit}`,
   };
 }
 
@@ -81,9 +82,11 @@ async function keysOf(visit: Visit, { user_id: id }: UserPath): Promise<Html | u
   );
 }
 
+const offCodes = new Set(['feature_disabled', 'passkey_disabled']);
+
 /** A feature that is off is no problem of a user. */
 function noneIfOff(error: unknown): undefined {
-  if (error instanceof ServiceError && error.code === 'feature_disabled') return undefined;
+  if (error instanceof ServiceError && offCodes.has(error.code)) return undefined;
   throw error;
 }
 
@@ -107,6 +110,30 @@ async function factorsOf(visit: Visit, path: UserPath): Promise<Html> {
       })),
     ],
   });
+}
+
+async function passkeysOf(visit: Visit, path: UserPath): Promise<Html | undefined> {
+  const passkeys = await visit.services
+    .auth((client) => client.GET('/admin/users/{user_id}/passkeys', { params: { path } }))
+    .catch(noneIfOff);
+  return (
+    passkeys &&
+    table({
+      caption: 'Passkeys',
+      rows: passkeys,
+      url: visit.url,
+      empty: emptyState('The user has no passkey.'),
+      rowId: ({ id }) => `passkey-${id}`,
+      columns: [
+        { title: 'Name', cell: ({ friendly_name: name }) => name || 'Passkey' },
+        { title: 'Last use', cell: (passkey) => time(passkey.last_used_at, visit.nowMs) ?? 'never' },
+        { title: 'Created', cell: (passkey) => time(passkey.created_at, visit.nowMs) },
+        ...actionColumn(visit, 'users/change', ({ id }: { readonly id: string }) => ({
+          Remove: `/users/${path.user_id}/passkeys/${id}/remove`,
+        })),
+      ],
+    })
+  );
 }
 
 function identities(user: User, visit: Visit): Html {
