@@ -14,6 +14,7 @@ import { limitCommands } from './commands/limits.ts';
 import { orgCommands } from './commands/orgs.ts';
 import { policyCommands } from './commands/policy.ts';
 import { loginCommand, logoutCommand } from './commands/sign-in.ts';
+import { signingKeyCommands } from './commands/signing-keys.ts';
 import { statusCommand } from './commands/status.ts';
 import { tokenCommands } from './commands/tokens.ts';
 import { topCommand } from './commands/top.ts';
@@ -55,6 +56,7 @@ export function createProgram(environment: Environment): Command {
     keyCommands(environment),
     clientCommands(environment),
     tokenCommands(environment),
+    signingKeyCommands(environment),
     auditCommands(environment),
     contextCommands(environment),
     completeCommand(environment),

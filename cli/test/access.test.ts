@@ -1,6 +1,7 @@
 // Who may use the auth server: people who sign in, organizations, clients and tokens.
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { adminToken } from '../../services/auth/test/helpers/admin.ts';
 import { signUp, startAuthServer } from '../../services/auth/test/helpers/auth-server.ts';
@@ -11,13 +12,15 @@ import { cli } from './helpers/tollgate.ts';
 const apiUrl = 'http://localhost:9999';
 
 t.test('with an auth server', async (t) => {
+  const keyFile = join(t.testdir(), 'keys.json');
+  await writeFile(keyFile, privateKeys);
   const server = await startAuthServer(t, {
     API_KEYS_ENABLED: 'true',
     ORGANIZATIONS_ENABLED: 'true',
     PAGES_ENABLED: 'true',
     OAUTH_SERVER_ENABLED: 'true',
     OAUTH_SERVER_CLI_ENABLED: 'true',
-    JWT_KEYS: privateKeys,
+    JWT_KEYS_FILE: keyFile,
     JWT_ISSUER: apiUrl,
   });
   const { userId } = await signUp(server);
@@ -223,5 +226,114 @@ t.test('with an auth server', async (t) => {
       output: /signature +unknown +not checked: the context has no auth server/,
     });
     t.match(await inspect('tgk_key'), { exitCode: 2, errors: /^not a JWT/ });
+  });
+
+  t.test('signing keys are rotated in steps, with the keys that the server publishes', async (t) => {
+    const env = { TOLLGATE_AUTH_URL: server.url, TOLLGATE_KEY: adminToken() };
+    const tollgate = cli(t, env);
+    const run = (step: string, ...args: string[]) =>
+      tollgate('signing-keys', step, '--file', keyFile, ...args);
+    const published = async (kid: string) => {
+      const { keys } = (await server.call('GET', '/.well-known/jwks.json')).body;
+      return JSON.stringify(keys).includes(kid);
+    };
+    const call = (token: string) => server.call('GET', '/user', { token });
+    /** Moves the times of the keys into the past. */
+    const age = async () => {
+      const old = (await readFile(keyFile, 'utf8')).replaceAll(/("svc_\w+": )\d+/g, '$11');
+      await writeFile(keyFile, old);
+    };
+    const { accessToken: before } = await signUp(server, { email: 'before@example.com' });
+    t.match(await tollgate('signing-keys', 'status'), {
+      exitCode: 0,
+      output:
+        /key +ES256 +signs +yes [\s\S]*JWT_KEYS_FILE .*keys\.json; tokens are valid for up to 1h\nnext: tollgate signing-keys new/,
+    });
+
+    const elsewhere = join(t.testdirName, 'elsewhere.json');
+    const copied = await run('new', '--output', elsewhere, '--json');
+    const { keys } = JSON.parse(copied.output);
+    t.strictSame(keys.slice(0, 2), [
+      { kid: 'key', algorithm: 'ES256', state: 'signs' },
+      { kid: 'secret', algorithm: 'HS256', state: 'verifies' },
+    ]);
+    t.notMatch(copied.output, '"d"', 'without keys');
+    t.equal((await stat(elsewhere)).mode & 0o777, 0o600);
+    t.match(await tollgate('signing-keys', 'rotate', '--file', elsewhere), {
+      exitCode: 1,
+      errors: /does not publish .* yet, its JWKS has key: give it the file/,
+    });
+
+    t.match(await run('new', '--alg', 'EdDSA'), { exitCode: 0, errors: /then run signing-keys rotate\n$/ });
+    const [, kid = ''] = /"kid": "(\d{4}-[^"]+)"/.exec(await readFile(keyFile, 'utf8')) ?? [];
+    await awaitUntil(() => published(kid), { what: 'the new key in the JWKS' });
+    t.match(await run('rotate'), { exitCode: 1, errors: /caches of the JWKS may lack/ });
+    await age();
+    t.match(await run('rotate'), { exitCode: 0, errors: new RegExp(`${kid} signs\n`) });
+    await awaitUntil(
+      async () => (await tollgate('signing-keys', 'status')).output.includes('signing-keys retire'),
+      {
+        what: 'the next step',
+      },
+    );
+    const { accessToken: after } = await signUp(server, { email: 'after@example.com' });
+    t.match(JSON.parse(Buffer.from(after.split('.')[0] ?? '', 'base64url').toString()), {
+      kid,
+      alg: 'EdDSA',
+    });
+    for (const token of [before, after]) t.equal((await call(token)).status, 200);
+
+    t.match(await run('retire', kid), {
+      exitCode: 1,
+      errors: /signs: run signing-keys new and rotate first/,
+    });
+    t.match(await run('retire'), {
+      exitCode: 1,
+      errors: /tokens that key has signed are valid until .*Z: wait/,
+    });
+    await age();
+    const manifest = await run('retire', '--emit', 'kubernetes', '--secret', 'shop/keys');
+    t.match(
+      manifest.output,
+      /^apiVersion: v1\nkind: Secret\nmetadata:\n {2}namespace: shop\n {2}name: keys\n/,
+    );
+    t.match(await run('retire'), { exitCode: 0, errors: /^removed key\n/ });
+    await awaitUntil(async () => !(await published('"key"')), { what: 'a JWKS without the old key' });
+    t.equal((await call(before)).status, 403);
+    t.equal((await call(after)).status, 200);
+  });
+
+  t.test('signing keys come from anywhere, and are never in errors', async (t) => {
+    const run = (env: NodeJS.ProcessEnv, input: string, ...args: string[]) =>
+      cli(t, env, input)('signing-keys', ...args);
+    t.match(await cli(t)('signing-keys', 'new'), { exitCode: 2, errors: /^name the file with the keys/ });
+    t.match(await cli(t)('signing-keys', 'retire'), { exitCode: 2, errors: /^name the file/ });
+    const missing = join(t.testdir(), 'missing.json');
+    t.match(await run({}, '', 'new', '--file', missing), { exitCode: 2, errors: /set it here.*--first/ });
+    const first = await run({}, '', 'new', '--file', missing, '--first');
+    t.match(first, { exitCode: 0, errors: /which signs\n/ });
+    const ofSecret = await run({ GOTRUE_JWT_SECRET: 's'.repeat(32) }, '', 'new');
+    t.match(ofSecret, { exitCode: 0, errors: /^set SVC_JWT_KEYS to the output\n/ });
+    t.match(JSON.parse(ofSecret.output), [
+      { kid: 'jwt-secret', key_ops: ['sign', 'verify'] },
+      { alg: 'ES256' },
+    ]);
+    const piped = await run({}, ofSecret.output, 'rotate', '--file', '-', '--force');
+    t.match(piped, { exitCode: 0, errors: /signs\n/ });
+    t.match(await run({}, piped.output, 'retire', '--file', '-'), {
+      exitCode: 1,
+      output: '',
+      errors: /how long tokens of jwt-secret are valid is not known/,
+    });
+    t.match(await run({}, piped.output, 'retire', '--file', '-', '--token-lifetime', '1h'), {
+      exitCode: 1,
+      errors: /are valid until/,
+    });
+    t.match(await run({}, ofSecret.output, 'new', '--file', '-', '--json'), {
+      exitCode: 2,
+      errors: /--output/,
+    });
+    const broken = await run({}, '[{"kid":"a","k":"canary"', 'new', '--file', '-');
+    t.match(broken, { exitCode: 2, output: '', errors: 'standard input: not a JSON array of JWKs\n' });
   });
 });

@@ -108,6 +108,7 @@ t.test('console: every series that an alert reads exists from the start', async 
   const { lifecycle, ports } = await buildConsole(read.settings, {
     logger: createLogger({ level: 'fatal', format: 'json' }),
     nowMs: Date.now,
+    report: new StartReport({ service: 'console', version: '0.0.0', spec: {}, sources: { env: {} } }),
   });
   await lifecycle.start();
   t.teardown(() => lifecycle.stop('the test is over'));

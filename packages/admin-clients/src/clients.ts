@@ -1,6 +1,6 @@
 import { getRequestFailure } from '@tollgate/kit/errors';
 import createClient, { type Client } from 'openapi-fetch';
-import type { paths as AuthPaths } from './generated/auth.d.ts';
+import type { components as AuthComponents, paths as AuthPaths } from './generated/auth.d.ts';
 import type { components as LimiterComponents, paths as LimiterPaths } from './generated/ratelimit.d.ts';
 import type { components as XdsComponents, paths as XdsPaths } from './generated/xds.d.ts';
 
@@ -20,6 +20,9 @@ export interface ClientOptions {
 
 /** The admin API of the user authentication server. @see docs/openapi-auth.json */
 export type AuthClient = Client<AuthPaths>;
+
+/** Objects of the admin API of the auth server, by their names in its OpenAPI document. */
+export type AuthSchemas = AuthComponents['schemas'];
 
 /** The counter API of the rate limit service. @see docs/openapi-ratelimit.json */
 export type LimiterClient = Client<LimiterPaths>;

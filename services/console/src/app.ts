@@ -3,6 +3,7 @@ import { nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
+import type { StartReport } from '@tollgate/kit/start-report';
 import { Registry } from 'prom-client';
 import { type Settings, settingsSpec } from './config/settings.ts';
 import type { Context } from './context.ts';
@@ -26,14 +27,18 @@ export interface App {
 /** Composes the service. */
 export async function buildApp(
   settings: Settings,
-  { logger, nowMs }: { readonly logger: Logger; readonly nowMs: () => number },
+  {
+    logger,
+    nowMs,
+    report,
+  }: { readonly logger: Logger; readonly nowMs: () => number; readonly report: StartReport },
 ): Promise<App> {
   const registry = new Registry();
   addProcessMetrics(registry);
   const health = new Health();
   const sessions = new Sessions(settings, nowMs);
   const context: Context = {
-    ...{ settings, logger, nowMs, sessions },
+    ...{ settings, logger, nowMs, sessions, report },
     metrics: registerMetrics(registry, { countSessions: () => sessions.size }),
     signIn: new SignInFlow(settings, nowMs),
     outages: new Outages(nowMs),
@@ -74,6 +79,6 @@ export async function buildApp(
       start: () => logger.info({ ...ports, url: settings.externalUrl }, 'listening'),
     },
   ];
-  for (const component of components) lifecycle.add(component);
+  for (const component of [...components, report]) lifecycle.add(component);
   return { lifecycle, health, ports };
 }

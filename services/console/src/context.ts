@@ -1,4 +1,5 @@
 import type { Logger } from '@tollgate/kit/logger';
+import type { StartReport } from '@tollgate/kit/start-report';
 import type { Settings } from './config/settings.ts';
 import type { Live } from './live/live.ts';
 import type { ConsoleMetrics } from './metrics.ts';
@@ -27,5 +28,7 @@ export interface Context {
   /** Samples of the last hour. */
   readonly live: Live;
   readonly assets: Assets;
+  /** The settings of the console itself. */
+  readonly report: Pick<StartReport, 'get'>;
   readonly menu: readonly MenuEntry[];
 }

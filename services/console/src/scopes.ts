@@ -20,6 +20,7 @@ const scopes = {
   issuers: 'policies:read',
   audit: 'audit:read',
   deliveries: 'webhooks:write',
+  settings: 'settings:read',
 } as const satisfies Readonly<Record<string, string | undefined>>;
 
 /** A page or action with rights of its own. */

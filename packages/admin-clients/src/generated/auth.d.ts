@@ -397,6 +397,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/admin/signing-keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The signing keys of this replica, without the keys themselves, and the next step of a rotation */
+        get: operations["adminListSigningKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/admin/events/failed": {
         parameters: {
             query?: never;
@@ -1518,6 +1535,49 @@ export interface components {
                  */
                 from?: string;
             }[];
+        };
+        SigningKeys: {
+            /**
+             * @description The setting that has them.
+             * @example SVC_JWT_KEYS_FILE
+             */
+            variable: string;
+            /** @example /etc/tollgate/jwt-keys/keys.json */
+            file?: string;
+            /**
+             * @description Longest lifetime of a token, in seconds.
+             * @example 3600
+             */
+            token_lifetime: number;
+            keys: {
+                /** @example 2026-01-01-3f7c91ab */
+                kid: string;
+                /** @example ES256 */
+                algorithm: string;
+                /** @enum {unknown} */
+                state: "signs" | "upcoming" | "verifies";
+                /** @description Secrets are not in the JWKS. */
+                in_jwks: boolean;
+                /** Format: date-time */
+                added_at?: string;
+                /** Format: date-time */
+                signs_since?: string;
+                /** Format: date-time */
+                replaced_at?: string;
+                /**
+                 * Format: date-time
+                 * @description When this replica verified a signature of it last. Tokens are verified once while they are cached.
+                 */
+                last_verified_at?: string;
+            }[];
+            next: {
+                /** @enum {unknown} */
+                step: "new" | "rotate" | "retire";
+                /** @example no rotation is under way */
+                reason: string;
+                /** Format: date-time */
+                not_before?: string;
+            };
         };
         RedirectCheck: {
             to: string;
@@ -4575,6 +4635,52 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ServiceSettings"];
+                };
+            };
+            "4XX": components["responses"]["Refused"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
+    adminListSigningKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "variable": "SVC_JWT_KEYS_FILE",
+                     *       "file": "/etc/tollgate/jwt-keys/keys.json",
+                     *       "token_lifetime": 3600,
+                     *       "keys": [
+                     *         {
+                     *           "kid": "2026-01-01-3f7c91ab",
+                     *           "algorithm": "ES256",
+                     *           "state": "signs",
+                     *           "in_jwks": true,
+                     *           "added_at": "2026-01-01T09:30:00.000Z",
+                     *           "signs_since": "2026-01-01T09:30:00.000Z",
+                     *           "replaced_at": "2026-01-01T09:30:00.000Z",
+                     *           "last_verified_at": "2026-01-01T09:30:00.000Z"
+                     *         }
+                     *       ],
+                     *       "next": {
+                     *         "step": "new",
+                     *         "reason": "no rotation is under way",
+                     *         "not_before": "2026-01-01T09:30:00.000Z"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SigningKeys"];
                 };
             };
             "4XX": components["responses"]["Refused"];

@@ -60,7 +60,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     onShed: (protocol) => context.metrics.clientBuffersRefused.inc({ protocol }),
   });
   context.metrics.exportClientBuffers(buffers);
-  const api = new ApiServer({ ...context, report: options.report }, telemetry, buffers);
+  const api = new ApiServer({ ...context, report: options.report, signingKeys }, telemetry, buffers);
   const extAuthz = settings.extAuthzEnabled
     ? await createExtAuthz(context, { caches: parts.caches, telemetry, health, buffers, ports })
     : undefined;

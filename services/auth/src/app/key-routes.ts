@@ -1,5 +1,5 @@
+import { jwksMaxAgeSeconds } from '@tollgate/kit/signing-keys';
 import type { AddRoutes } from '../http/api.ts';
-import { jwksMaxAgeSeconds } from '../keys/key-source.ts';
 import type { Context } from './context.ts';
 
 /** @see RFC 7517 §5 https://www.rfc-editor.org/rfc/rfc7517#section-5 */

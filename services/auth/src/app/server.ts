@@ -3,7 +3,6 @@ import cors from '@fastify/cors';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { HttpServer } from '@tollgate/kit/http-server';
-import type { StartReport } from '@tollgate/kit/start-report';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { compareText } from '@tollgate/kit/text';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
@@ -27,7 +26,7 @@ import {
   addAdminRedirectRoutes,
   addAdminSessionRoutes,
 } from '../admin/routes.ts';
-import { addSettingsRoutes } from '../admin/settings-routes.ts';
+import { addSettingsRoutes, type SettingsParts } from '../admin/settings-routes.ts';
 import { addAdminUserRoutes } from '../admin/user-routes.ts';
 import { addApiKeyRoutes } from '../api-keys/routes.ts';
 import type { Settings } from '../config/settings.ts';
@@ -73,7 +72,7 @@ import { addDeadline, addUrlChecks, guardRoutes } from './request-guards.ts';
 import { addStatusRoutes } from './status.ts';
 
 /** The context of routes. Commands have no start to report. */
-type ServerContext = Context & { readonly report: Pick<StartReport, 'get'> };
+type ServerContext = Context & SettingsParts;
 
 const allRoutes: readonly AddRoutes<ServerContext>[] = [
   addStatusRoutes,

@@ -391,6 +391,37 @@ export const responses = {
   WebhookList: Type.Object({ webhooks: Type.Array(webhook) }),
   WebhookTest: Type.Object({ delivered: flag, error: maybe(text) }),
   ServiceSettings: Type.Unsafe<ServiceSettings>(serviceSettingsSchema),
+  SigningKeys: Type.Object({
+    variable: Type.String({ description: 'The setting that has them.', examples: ['SVC_JWT_KEYS_FILE'] }),
+    file: Type.Optional(Type.String({ examples: ['/etc/tollgate/jwt-keys/keys.json'] })),
+    token_lifetime: Type.Integer({
+      description: 'Longest lifetime of a token, in seconds.',
+      examples: [3600],
+    }),
+    keys: Type.Array(
+      Type.Object({
+        kid: Type.String({ examples: ['2026-01-01-3f7c91ab'] }),
+        algorithm: Type.String({ examples: ['ES256'] }),
+        state: Type.Enum(['signs', 'upcoming', 'verifies']),
+        in_jwks: Type.Boolean({ description: 'Secrets are not in the JWKS.' }),
+        added_at: Type.Optional(time),
+        signs_since: Type.Optional(time),
+        replaced_at: Type.Optional(time),
+        last_verified_at: Type.Optional(
+          Type.String({
+            format: 'date-time',
+            description:
+              'When this replica verified a signature of it last. Tokens are verified once while they are cached.',
+          }),
+        ),
+      }),
+    ),
+    next: Type.Object({
+      step: Type.Enum(['new', 'rotate', 'retire']),
+      reason: Type.String({ examples: ['no rotation is under way'] }),
+      not_before: Type.Optional(time),
+    }),
+  }),
   RedirectCheck: Type.Object({
     to: text,
     allowed: flag,

@@ -104,7 +104,7 @@ export function signJwt(claims: JwtClaims, { current }: SigningKeys, typ: JwtTyp
  * @see RFC 7519 §7.2 https://www.rfc-editor.org/rfc/rfc7519#section-7.2
  */
 export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
-  const signed = verifySignature(token, keys);
+  const signed = verifySignature(token, keys, { isIdToken: false, nowMs });
   return signed.ok ? (checkJwtTimes(signed.claims, nowMs) ?? signed) : signed;
 }
 
@@ -116,7 +116,9 @@ export function verifyIdToken(token: string, keys: SigningKeys): VerifiedJwt {
 function verifySignature(
   token: string,
   keys: SigningKeys,
-  { isIdToken }: { readonly isIdToken: boolean } = { isIdToken: false },
+  { isIdToken, nowMs }: { readonly isIdToken: boolean; readonly nowMs?: number | undefined } = {
+    isIdToken: false,
+  },
 ): VerifiedJwt {
   if (token.length > maxTokenChars) return reject('token is too long');
   const parts = token.split('.');
@@ -144,6 +146,7 @@ function verifySignature(
   if (claims === undefined) return reject('token is malformed');
   if ((claims[tokenUseClaim] === idTokenUse) !== isIdToken)
     return reject(isIdToken ? 'it is not an ID token' : 'it is an ID token');
+  if (nowMs !== undefined) keys.verifiedMs.set(key.kid, nowMs);
   return { ok: true, claims };
 }
 
@@ -250,7 +253,7 @@ export class TokenCache {
   }
 
   verify(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
-    const signed = this.#verifySignature(token, keys);
+    const signed = this.#verifySignature(token, keys, nowMs);
     return signed.ok ? (checkJwtTimes(signed.claims, nowMs) ?? signed) : signed;
   }
 
@@ -259,10 +262,10 @@ export class TokenCache {
     return this.#verifySignature(token, keys).ok;
   }
 
-  #verifySignature(token: string, keys: SigningKeys): VerifiedJwt {
+  #verifySignature(token: string, keys: SigningKeys, nowMs?: number): VerifiedJwt {
     const claims = this.recall(token, keys);
     if (claims !== undefined) return { ok: true, claims };
-    const signed = verifySignature(token, keys);
+    const signed = verifySignature(token, keys, { isIdToken: false, nowMs });
     if (signed.ok) this.#claims.set(token, signed.claims);
     return signed;
   }

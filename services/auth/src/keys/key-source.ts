@@ -2,6 +2,13 @@ import { getErrorMessage } from '@tollgate/kit/errors';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import {
+  type KeySummary,
+  keyOfSecret,
+  maxKeyFileBytes,
+  parseStoredKeys,
+  summarizeKeys,
+} from '@tollgate/kit/signing-keys';
 import { readTextFile } from '@tollgate/kit/text-files';
 import {
   type KeySettings,
@@ -17,8 +24,13 @@ export interface KeySourceSettings extends KeySettings {
   readonly mode: 'production' | 'development';
 }
 
-/** A hundred RSA keys. */
-export const maxKeyFileBytes = 256 * 1024;
+/** The signing keys, for operators. */
+interface KeyOverview {
+  /** The setting that has them. */
+  readonly variable: string;
+  readonly file?: string;
+  readonly keys: readonly KeySummary[];
+}
 
 /**
  * The signing keys, which can be replaced while the service runs. An invalid replacement is logged
@@ -73,7 +85,8 @@ export class SigningKeySource implements LifecycleComponent {
     if (jwtKeys === this.#text) return true;
     const previous = this.keys.current;
     try {
-      Object.assign(this.keys, this.#parse(jwtKeys));
+      const { verifiedMs } = this.keys;
+      Object.assign(this.keys, this.#parse(jwtKeys), { verifiedMs });
     } catch (error) {
       this.#logger.error(
         { problem: getErrorMessage(error) },
@@ -88,6 +101,21 @@ export class SigningKeySource implements LifecycleComponent {
       this.#logger.warn({ kid: previous.kid }, 'removed the previous signing key, its tokens are rejected');
     this.#warnOfShortSecrets();
     return true;
+  }
+
+  /** The keys without the keys themselves, and the setting that they are from. */
+  describe(): KeyOverview {
+    const { jwtKeysFile: file, jwtSecret, jwtKeyId } = this.#settings;
+    const isSecretAlone = this.#text.trim() === '';
+    const parsed = parseStoredKeys(this.#text);
+    // The tokens of the secret have no `kid` if there is none.
+    const secret = { ...keyOfSecret(jwtSecret, jwtKeyId), kid: jwtKeyId };
+    const keys = parsed.ok && !isSecretAlone ? parsed.keys : [secret];
+    return {
+      variable: isSecretAlone ? 'SVC_JWT_SECRET' : this.#variable(),
+      ...(file !== '' && { file }),
+      keys: summarizeKeys(keys),
+    };
   }
 
   async #reload(): Promise<void> {
@@ -132,6 +160,3 @@ export class SigningKeySource implements LifecycleComponent {
     return this.#settings.jwtKeysFile === '' ? 'SVC_JWT_KEYS' : 'SVC_JWT_KEYS_FILE';
   }
 }
-
-/** How long clients may cache the JWKS. */
-export const jwksMaxAgeSeconds = 600;

@@ -40,6 +40,11 @@ export interface SigningKeys {
   readonly fallback: TokenKey;
   /** The algorithms of the keys. */
   readonly algorithms: ReadonlySet<string>;
+  /**
+   * When a signature of a key was verified last, in Unix time in milliseconds, by `kid`. Tokens
+   * that a cache knows are not verified again.
+   */
+  readonly verifiedMs: Map<string, number>;
 }
 
 export interface KeySettings {
@@ -96,6 +101,7 @@ function collect(current: SigningKey, keys: readonly TokenKey[], fallback: Token
     byKid: new Map(keys.filter(({ kid }) => kid !== '').map((key) => [key.kid, key])),
     fallback,
     algorithms: new Set(keys.map(({ alg }) => alg)),
+    verifiedMs: new Map(),
   };
 }
 

@@ -1,9 +1,9 @@
+import { jwksMaxAgeSeconds } from '@tollgate/kit/signing-keys';
 import { algorithmNames } from '@tollgate/policies/routes-file/algorithms';
 import { proofAlgorithms } from '../dpop/proof.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { builtInTexts } from '../i18n/texts/texts.ts';
 import { issuerUrl } from '../keys/jwt.ts';
-import { jwksMaxAgeSeconds } from '../keys/key-source.ts';
 import { hasHostedPage, promptValues } from './authorization-request.ts';
 import { responseModes } from './authorization-response.ts';
 import { tokenEndpoint } from './client-assertion.ts';

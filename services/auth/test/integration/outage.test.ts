@@ -178,7 +178,7 @@ const withoutDatabase = [
   ...['GET /health', 'GET /settings', 'GET /.well-known/jwks.json'],
   ...['GET /.well-known/openid-configuration', 'GET /.well-known/oauth-authorization-server'],
   'GET /openapi.json',
-  ...['GET /admin/settings', 'GET /admin/issuers'],
+  ...['GET /admin/settings', 'GET /admin/signing-keys', 'GET /admin/issuers'],
   ...['GET /admin/redirect-check', 'GET /callback', 'POST /callback'],
   ...['POST /oauth/authorize', 'GET /oauth/logout', 'POST /oauth/logout'],
   // It says that a check would be 503.

@@ -8,7 +8,10 @@ import { countingServices } from '../helpers/counting-services.ts';
 import { startProviderServer } from '../helpers/provider-server.ts';
 import { githubUser } from '../helpers/provider-sign-in.ts';
 
-const emptyReport = new StartReport({ service: 'auth', version: '', spec: {}, sources: { env: {} } });
+const emptyParts = {
+  report: new StartReport({ service: 'auth', version: '', spec: {}, sources: { env: {} } }),
+  signingKeys: { describe: () => ({ variable: '', keys: [] }) },
+};
 
 t.test('requests use the minimum number of statements', async (t) => {
   const vendors = await startProviderServer(t);
@@ -29,7 +32,7 @@ t.test('requests use the minimum number of statements', async (t) => {
     protocol: 'http',
     samplingRate: 1,
   });
-  const api = new ApiServer({ ...services, report: emptyReport }, { tracing, registry: undefined });
+  const api = new ApiServer({ ...services, ...emptyParts }, { tracing, registry: undefined });
   const port = await api.start();
   t.teardown(() => api.stop(AbortSignal.timeout(0)));
 

@@ -1,6 +1,8 @@
 import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
 import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
+import { StartReport } from '@tollgate/kit/start-report';
+import packageJson from '../../package.json' with { type: 'json' };
 import { buildApp } from '../app.ts';
 import { readSettings, settingsSpec } from '../config/settings.ts';
 
@@ -12,12 +14,17 @@ export async function serve(takeOver: () => void): Promise<void> {
     process.exit(1);
   }
   const { settings } = read;
-  const logger = createLogger({ level: settings.logLevel, format: settings.logFormat });
+  const report = new StartReport({
+    ...{ service: 'console', version: packageJson.version },
+    ...{ spec: settingsSpec, sources: { env: process.env } },
+  });
+  const { logLevel: level, logFormat: format } = settings;
+  const logger = createLogger({ level, format, onLine: report.readLine });
   for (const { variable, meant } of findMisspelled(settingsSpec, process.env, ['CONSOLE_'])) {
     logger.warn({ variable, meant }, 'unknown setting, possibly misspelled');
   }
   try {
-    const { lifecycle } = await buildApp(settings, { logger, nowMs: Date.now });
+    const { lifecycle } = await buildApp(settings, { logger, nowMs: Date.now, report });
     const exit = (code: number): void => process.exit(code);
     await runUntilSignal(lifecycle, { logger, signals: process, exit, takeOver });
   } catch (error) {

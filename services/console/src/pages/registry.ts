@@ -10,6 +10,7 @@ import { oauthClientsArea } from './oauth-clients/routes.ts';
 import { organizationsArea } from './organizations/routes.ts';
 import { overviewArea } from './overview/routes.ts';
 import { policiesArea } from './policies/routes.ts';
+import { settingsArea } from './settings/routes.ts';
 import { usersArea } from './users/routes.ts';
 import { whatIfArea } from './what-if/routes.ts';
 
@@ -28,4 +29,5 @@ export const areas: readonly Area[] = [
   issuersArea,
   auditArea,
   deliveriesArea,
+  settingsArea,
 ];

@@ -1,5 +1,6 @@
 import {
   type AuthClient,
+  type ClientOptions,
   createAuthClient,
   createLimiterClient,
   createXdsClient,
@@ -80,25 +81,48 @@ export class SessionClients {
     return this.#ask('The xDS server', url, () => request(client));
   }
 
+  /** Sends a request to every replica of the auth server. */
+  async authServers<T>(request: Request<AuthClient, T>): Promise<readonly ReplicaResult<T>[]> {
+    const token = await this.#options.token();
+    return this.#askAll('The auth server', [this.#options.settings.authUrl], (target) =>
+      request(createAuthClient({ ...target, token })),
+    );
+  }
+
+  /** Sends a request to every replica of the xDS server. */
+  async xdsServers<T>(request: Request<XdsClient, T>): Promise<readonly ReplicaResult<T>[]> {
+    const { xdsUrl, xdsToken } = this.#options.settings;
+    const token = xdsToken || (await this.#options.token());
+    return this.#askAll('The xDS server', [xdsUrl], (target) =>
+      request(createXdsClient({ ...target, token })),
+    );
+  }
+
   /** Sends a request to every replica of the rate limit services. */
   async limiters<T>(request: Request<LimiterClient, T>): Promise<readonly ReplicaResult<T>[]> {
-    const { settings, addresses } = this.#options;
-    const replicas = await resolveReplicas(settings.limiterUrls, addresses);
     const token = await this.#options.token();
+    return this.#askAll('The rate limit service', this.#options.settings.limiterUrls, (target) =>
+      request(createLimiterClient({ ...target, token })),
+    );
+  }
+
+  async #askAll<T>(
+    service: string,
+    urls: readonly string[],
+    send: (
+      target: Omit<ClientOptions, 'token'>,
+    ) => Promise<{ data?: T; error?: unknown; response: Response }>,
+  ): Promise<readonly ReplicaResult<T>[]> {
+    const { settings, addresses } = this.#options;
+    const replicas = await resolveReplicas(urls, addresses);
     return Promise.all(
       replicas.map(async ({ url, requestUrl, address }) => {
-        const client = createLimiterClient({
-          ...{ url: requestUrl, token, timeoutMs: settings.requestTimeoutMs },
+        const target = {
+          ...{ url: requestUrl, timeoutMs: settings.requestTimeoutMs },
           ...(address !== undefined && { fetch: fetchAt(address) }),
-        });
+        };
         try {
-          return {
-            url,
-            result: {
-              ok: true,
-              value: await this.#ask('The rate limit service', url, () => request(client)),
-            },
-          };
+          return { url, result: { ok: true, value: await this.#ask(service, url, () => send(target)) } };
         } catch (error) {
           if (error instanceof ServiceError) return { url, result: { ok: false, error } };
           throw error;

@@ -1,5 +1,6 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { serviceKey } from '@tollgate/kit/service-key';
+import { StartReport } from '@tollgate/kit/start-report';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Chromium, type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
 import { startPostgres } from '@tollgate/testkit/postgres';
@@ -7,7 +8,7 @@ import { type AuthServer, authServerSecret, startAuthServer } from '@tollgate/te
 import { freePort } from '@tollgate/testkit/tcp';
 import root, { type Test } from 'tap';
 import { buildApp } from '../../src/app.ts';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings, settingsSpec } from '../../src/config/settings.ts';
 
 const chromiumPath = findChromium();
 if (chromiumPath instanceof Error && process.env.CI === 'true') throw chromiumPath;
@@ -157,8 +158,10 @@ async function startConsole(t: Test, variables: Readonly<Record<string, string>>
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const lines: string[] = [];
   const destination = { write: (line: string) => void lines.push(line) };
-  const logger = createLogger({ level: 'debug', format: 'json', destination });
-  const app = await buildApp(read.settings, { logger, nowMs: Date.now });
+  const sources = { env: variables };
+  const report = new StartReport({ service: 'console', version: '0.0.0', spec: settingsSpec, sources });
+  const logger = createLogger({ level: 'debug', format: 'json', destination, onLine: report.readLine });
+  const app = await buildApp(read.settings, { logger, nowMs: Date.now, report });
   await app.lifecycle.start();
   t.teardown(() => app.lifecycle.stop('test is over'));
   return () => lines.join('');

@@ -18,14 +18,14 @@ export interface TestLimiter {
 }
 
 /**
- * Starts a limiter with files of rules: `config/…` in force, `candidate/config/…` on trial; or with
- * the settings of another source.
+ * Starts a limiter with files of rules, `config/…` in force and `candidate/config/…` on trial, and
+ * more settings, such as those of another source.
  */
 export async function startLimiter(
   t: Test,
   auth: AuthServer,
   files: Readonly<Record<string, string>>,
-  source: Readonly<Record<string, string>> = {},
+  more: Readonly<Record<string, string>> = {},
 ): Promise<TestLimiter> {
   const folder = makeTextFolder(t);
   for (const [path, text] of Object.entries(files)) folder.write(path, text);
@@ -35,7 +35,7 @@ export async function startLimiter(
     ...{ RUNTIME_ROOT: folder.path, RUNTIME_SUBDIRECTORY: '', RUNTIME_WATCH_ROOT: 'false' },
     ...(hasTrial && { CANDIDATE_RUNTIME_SUBDIRECTORY: 'candidate' }),
     ...settings,
-    ...source,
+    ...more,
   });
   t.teardown(limiter.stop);
   return {

@@ -15,6 +15,12 @@ export const serviceOperations: Operations = {
     summary: 'All settings in force, without secrets, and the warnings of the start, of this replica',
     response: 'ServiceSettings',
   },
+  'GET /admin/signing-keys': {
+    id: 'adminListSigningKeys',
+    ...forAdmin('settings:read'),
+    summary: 'The signing keys of this replica, without the keys themselves, and the next step of a rotation',
+    response: 'SigningKeys',
+  },
   'GET /openapi.json': { id: 'getOpenApiDocument', summary: 'This document', response: 'Document' },
   'GET /.well-known/jwks.json': {
     id: 'getKeySet',
