@@ -32,6 +32,18 @@ function color(name: string): string {
   return resolved;
 }
 
+const date = '{YYYY}-{MM}-{DD}';
+
+/**
+ * Labels of the time axis by the seconds between them, and texts below the first one of a year, a
+ * day and a minute, in the form of uPlot.
+ */
+const timeLabels = [
+  [86_400, '{MM}-{DD}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', `\n${date}`, null, '\n{MM}-{DD}', null, null, null, 1],
+  [1, ':{ss}', `\n${date} {HH}:{mm}`, null, '\n{MM}-{DD} {HH}:{mm}', null, '\n{HH}:{mm}', null, 1],
+];
+
 const colors = ['accent', 'warn', 'dim', 'bad'];
 
 function sizeOf(element: HTMLElement): { width: number; height: number } {
@@ -58,8 +70,12 @@ function draw(element: HTMLElement): void {
   }));
   // Without values there is a scale, too: the axis would go, and the plot would move.
   const y = { range: (_plot: Plot, _min: number | null, max: number | null) => [0, (max || 1) * 1.05] };
-  const axes = [axis, { ...axis, size: 56 }];
-  const options = { ...sizeOf(element), series: [{}, ...series], scales: { y }, axes };
+  const axes = [
+    { ...axis, values: timeLabels },
+    { ...axis, size: 56 },
+  ];
+  const time = { value: `${date} {HH}:{mm}:{ss}` };
+  const options = { ...sizeOf(element), series: [time, ...series], scales: { y }, axes };
   plots.set(element, { plot: new uPlot(options, columns, element), drawn: text });
   new ResizeObserver(() => plots.get(element)?.plot.setSize(sizeOf(element))).observe(element);
 }

@@ -124,8 +124,11 @@ t.test('limits in the console', { skip }, async (t) => {
     const gil = await suite.createUser({ email: 'gil@example.com', app_metadata: { plan: 'gold' } });
     for (let hit = 0; hit < 3; hit += 1) await first.send('users', 'user_id', gil);
     const text = await show(`/users/${gil}`);
-    t.match(text, new RegExp(`Limits used now.*user_id=${gil}\\s+users\\s+free\\s+3 of 4\\s+4 per day`, 's'));
-    t.match(text, new RegExp(`plan=gold,user_id=${gil}\\s+users\\s+free\\s+0 of 70`));
+    t.match(
+      text,
+      new RegExp(`Limits used now.*user_id=${gil}\\s+users\\s+below limit\\s+3 of 4\\s+4 per day`, 's'),
+    );
+    t.match(text, new RegExp(`plan=gold,user_id=${gil}\\s+users\\s+below limit\\s+0 of 70`));
     t.notMatch(text, 'org_id');
     t.equal(await page.evaluate(`document.querySelectorAll('svg.bar:not(.period)').length`), 2);
     for (let hit = 0; hit < 2; hit += 1) await first.send('users', 'user_id', gil);

@@ -60,7 +60,7 @@ export function toBody({ domain, entries }: DomainDescriptor) {
 const states = {
   over: badge('refused now', 'bad'),
   near: badge('near', 'warn'),
-  free: badge('free'),
+  free: badge('below limit'),
 };
 
 /** A counter with its limit. */

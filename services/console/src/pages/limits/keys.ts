@@ -77,7 +77,7 @@ export const usageColumns: readonly Column<KeyRow>[] = [
 ];
 
 function stateBadge({ state, isNew, counter }: KeyRow): Html {
-  return html`${state === 'over' && badge('refused now', 'bad')}${state === 'near' && badge('near', 'warn')}${state === 'free' && badge('free')}
+  return html`${state === 'over' && badge('refused now', 'bad')}${state === 'near' && badge('near', 'warn')}${state === 'free' && badge('below limit')}
 ${isNew && badge('newly limited', 'warn')}${counter?.override !== undefined && badge('override')}${counter?.shadowMode === true && badge('shadow')}`;
 }
 
