@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { isMapping } from '@tollgate/rules/resource-fields';
-import { resourceKind } from '@tollgate/rules/resource-shape';
+import { resourceKind, ruleFields } from '@tollgate/rules/resource-shape';
 import { policyKind } from '../definition/resource-shape.ts';
 
 /** An AccessPolicy or RateLimitConfig, decoded from YAML. */
@@ -25,35 +26,59 @@ export function nameOf({ metadata }: Manifest): { readonly namespace: string; re
   return { namespace: String(namespace), name: String(name) };
 }
 
+/** A candidate on trial, or why it cannot be. */
+type TrialResult =
+  | { readonly ok: true; readonly manifest: Manifest }
+  | { readonly ok: false; readonly message: string };
+
 /**
  * Puts a candidate on trial beside what is in force: a RateLimitConfig as a second object, and the
- * limits of an AccessPolicy that differ as further limits of the version in force.
+ * limits of an AccessPolicy that differ as further limits of the version in force. A limit has one
+ * mode: one with Shadow would lose it, and deny when it is promoted.
  *
  * @param live the version in force of the same object, if there is one
  */
-export function putOnTrial(candidate: Manifest, live: Manifest | undefined): Manifest {
-  if (candidate.kind === resourceKind) {
-    const { name } = nameOf(candidate);
-    const trialName = name.endsWith(trialSuffix) ? name : `${name}${trialSuffix}`;
-    return {
-      ...candidate,
-      metadata: { ...toMapping(candidate.metadata), name: trialName },
-      spec: { ...toMapping(candidate.spec), trial: true },
-    };
-  }
+export function putOnTrial(candidate: Manifest, live: Manifest | undefined): TrialResult {
+  if (candidate.kind === resourceKind) return { ok: true, manifest: toTrialConfig(candidate) };
+  const spec = toMapping(candidate.spec);
+  const shadow = parts
+    .flatMap((part) => findChanged(limitsOf(spec, part), limitsInForce(live, part)))
+    .find(({ mode }) => mode === 'Shadow');
+  if (shadow === undefined) return { ok: true, manifest: toTrialPolicy(candidate, live) };
+  const message = `the limit '${String(shadow.name)}' has the mode Shadow, which never denies: apply it without a trial, or remove its mode`;
+  return { ok: false, message };
+}
+
+function toTrialConfig(candidate: Manifest): Manifest {
+  const { name } = nameOf(candidate);
+  const trialName = name.endsWith(trialSuffix) ? name : `${name}${trialSuffix}`;
+  return {
+    ...candidate,
+    metadata: { ...toMapping(candidate.metadata), name: trialName },
+    spec: { ...toMapping(candidate.spec), trial: true },
+  };
+}
+
+function toTrialPolicy(candidate: Manifest, live: Manifest | undefined): Manifest {
   const spec = toMapping(candidate.spec);
   return mapLimits(live ?? candidate, (limits, part) => {
     if (live === undefined) return limits.map((limit) => ({ ...limit, mode: 'Trial' }));
-    const inForce = limits.filter(({ mode }) => mode !== 'Trial');
-    const onTrial = limitsOf(spec, part)
-      .filter((limit) => !inForce.some((one) => JSON.stringify(one) === JSON.stringify(limit)))
-      .map((limit) => {
-        const isNew = !inForce.some(({ name }) => name === limit.name);
-        return { ...limit, ...(!isNew && { name: toTrialName(limit) }), mode: 'Trial' };
-      });
+    const inForce = limitsInForce(live, part);
+    const onTrial = findChanged(limitsOf(spec, part), inForce).map((limit) => {
+      const isNew = !inForce.some(({ name }) => name === limit.name);
+      return { ...limit, ...(!isNew && { name: toTrialName(limit) }), mode: 'Trial' };
+    });
     const names = new Set(onTrial.map(({ name }: Limit) => name));
     return [...limits.filter(({ mode, name }) => mode !== 'Trial' || !names.has(name)), ...onTrial];
   });
+}
+
+function limitsInForce(live: Manifest | undefined, part: (typeof parts)[number]): readonly Limit[] {
+  return limitsOf(toMapping(live?.spec), part).filter(({ mode }) => mode !== 'Trial');
+}
+
+function findChanged(limits: readonly Limit[], inForce: readonly Limit[]): readonly Limit[] {
+  return limits.filter((limit) => !inForce.some((one) => isDeepStrictEqual(one, limit)));
 }
 
 /** A change that puts a trial into force. */
@@ -66,7 +91,8 @@ export interface Promotion {
 
 /**
  * Puts a trial into force. Limits of an AccessPolicy replace those without the suffix of their
- * name; so does a RateLimitConfig in the object without the suffix, which keeps its other limits.
+ * name; so does a RateLimitConfig in the object without the suffix, which keeps its other limits
+ * and gets the settings of the trial.
  *
  * @param live the RateLimitConfig in force without the suffix, if there is one
  */
@@ -134,26 +160,45 @@ function promoteLimits(limits: readonly Limit[]): readonly Limit[] {
 function mergeSpecs(before: Limit, after: Limit): Limit | undefined {
   for (const list of ['limits', 'descriptors'] as const)
     if (Array.isArray(before[list]) && Array.isArray(after[list]))
-      return { ...before, ...after, [list]: mergeLists(toList(before[list]), toList(after[list])) };
+      return { ...after, [list]: mergeLists(toList(before[list]), toList(after[list])) };
   return undefined;
 }
 
 /** Items of `after` replace the same ones, and merge with their children. */
 function mergeLists(before: readonly Limit[], after: readonly Limit[]): readonly Limit[] {
-  const known = new Set(before.map(identify));
-  const replaced = before.map((item) => {
-    const other = after.find((one) => identify(one) === identify(item));
-    if (other === undefined) return item;
-    const children = [toList(item.descriptors), toList(other.descriptors)] as const;
-    const hasChildren = children.some((list) => list.length > 0);
-    return { ...item, ...other, ...(hasChildren && { descriptors: mergeLists(...children) }) };
+  const replacements = new Map(after.flatMap((item) => identify(item).map((id) => [id, item] as const)));
+  const used = new Set<Limit>();
+  const kept = before.flatMap((item) => {
+    const other = identify(item)
+      .map((id) => replacements.get(id))
+      .find((one) => one !== undefined);
+    if (other === undefined) return [item];
+    if (used.has(other)) return [];
+    used.add(other);
+    return [mergeItem(item, other)];
   });
-  return [...replaced, ...after.filter((item) => !known.has(identify(item)))];
+  return [...kept, ...after.filter((item) => !used.has(item))];
 }
 
-/** By key and value for a descriptor, else by the entries that a limit matches. */
-function identify({ key, value, name, match }: Limit): string {
-  return JSON.stringify(match === undefined ? [key ?? name, value ?? ''] : match);
+const limitNames: ReadonlySet<string> = new Set(ruleFields.map(({ name }) => name));
+
+/** A descriptor without a limit only leads to others: it leaves the limit in force. */
+function mergeItem(before: Limit, after: Limit): Limit {
+  const descriptors = mergeLists(toList(before.descriptors), toList(after.descriptors));
+  const keepsLimit = isMapping(before.rateLimit) && !isMapping(after.rateLimit);
+  const limit = Object.entries(before).filter(([name]) => limitNames.has(name));
+  const others = Object.entries(after).filter(([name]) => !limitNames.has(name));
+  return {
+    ...(keepsLimit ? Object.fromEntries([...others, ...limit]) : after),
+    ...(descriptors.length > 0 && { descriptors }),
+  };
+}
+
+/** By key and value for a descriptor, else by what a limit matches, and by its name. */
+function identify({ key, value, name, match }: Limit): readonly string[] {
+  if (match === undefined) return [JSON.stringify(['key', key, value ?? ''])];
+  const entries = toList(match).map((entry) => [entry.key, entry.value ?? '']);
+  return [JSON.stringify(['match', entries]), JSON.stringify(['name', name])];
 }
 
 function mapLimits(

@@ -168,6 +168,11 @@ t.test('what if, and trials, in the console', { skip }, async (t) => {
       ofPolicy,
       /replace orders\.yaml.*name: per-user\n.*requests: 5.*name: per-user-trial.*requests: 2.*mode: Trial/s,
     );
+    const ofShadow = await compare(policy(perUser(2).replace(' }', ', mode: Shadow }')));
+    t.match(
+      ofShadow,
+      /AccessPolicy shop\/orders cannot be put on trial: the limit 'per-user' has the mode Shadow/,
+    );
   });
 
   await t.test('a trial is promoted by the text of the page', async (t) => {

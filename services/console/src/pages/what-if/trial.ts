@@ -35,7 +35,10 @@ export function trialCard(visit: Visit, { objects, domains, text }: Candidate, l
 
 function objectPart(visit: Visit, object: CandidateObject, live: StoredObject | undefined): Html {
   const { kind, manifest } = object;
-  const trial = putOnTrial(manifest, live?.manifest);
+  const result = putOnTrial(manifest, live?.manifest);
+  if (!result.ok)
+    return html`<p>${kind} ${object.namespace}/${object.name} cannot be put on trial: ${result.message}.</p>`;
+  const trial = result.manifest;
   const { namespace, name } = nameOf(trial);
   if (!hasTrial(trial))
     return html`<p>${kind} ${namespace}/${name}: no limit differs from the version in force.</p>`;
