@@ -13,6 +13,21 @@ import {
   renderSettingsPage,
 } from './render.ts';
 
+/** Settings with such names get URLs, commands or values of headers. */
+const mayHaveCredentials = /(?:URLS?|URI|ENDPOINT|DSN|WEBHOOK|COMMAND|HEADERS|TEMPLATES_\w+)$/;
+
+/** Base URLs of services, public URLs, and lists of names of headers. */
+const publicPaths = [
+  /^SVC_(?:SITE|API_EXTERNAL|CUSTOM_OAUTH_EXTERNAL|OAUTH_SERVER_CONSOLE|PAGES_LOGO)_URL$/,
+  /^SVC_(?:PASSWORD_HIBP|SECURITY_CAPTCHA|SMS_\w+)_URL$/,
+  /^SVC_EXTERNAL_\w+_(?:URL|REDIRECT_URI)$/,
+  /^SVC_API_ENDPOINT$/,
+  /^(?:(?:XDS_)?ADMIN_KEYS|CONFIG_GRPC_XDS_SERVER)_URL$/,
+  /^KVSTORE_(?:PERSECOND_)?URL$/,
+  /^(?:CONSOLE_\w+|PROMETHEUS)_URLS?$/,
+  /^SVC_(?:CORS_ALLOWED|EXT_AUTHZ_API_KEY)_HEADERS$/,
+];
+
 t.test('the settings page names every variable with its meaning', async (t) => {
   const spec = defineSettings({
     grpcPort: port({ env: 'GRPC_PORT', group: 'Servers', default: 8081, doc: 'TCP port of the gRPC server' }),
@@ -95,5 +110,13 @@ t.test('no secret of any service is in the report of its settings', async (t) =>
     const url = `https://user:${canary}@example.com/?key=${canary}`;
     const ofUrls = Object.fromEntries(settings.map(({ env }) => [env, url]));
     t.notMatch(report(spec, ofUrls), canary, `${service}: URLs`);
+    // Webhooks and commands have them anywhere.
+    const shown = settings
+      .filter((setting) =>
+        report({ setting }, { [setting.env]: `https://example.com/${canary}` }).includes(canary),
+      )
+      .map(({ env }) => env)
+      .filter((name) => mayHaveCredentials.test(name) && !publicPaths.some((known) => known.test(name)));
+    t.strictSame(shown, [], `${service}: hide the value or its path, or add the name to publicPaths`);
   }
 });

@@ -10,8 +10,11 @@ type Common = {
   readonly group: string;
   readonly doc: string;
   readonly secret?: boolean;
-  /** The value may have credentials in it: it is not printed, and need not be in a Secret. */
-  readonly hidden?: true;
+  /**
+   * The value may have credentials in it: it is not printed, and need not be in a Secret. With
+   * `path` it is a URL, of which only the origin is printed.
+   */
+  readonly hidden?: true | 'path';
 };
 
 /**

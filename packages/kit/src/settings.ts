@@ -1,5 +1,5 @@
 import { closest } from './spelling.ts';
-import { maskUrl } from './text.ts';
+import { maskPath, maskUrl } from './text.ts';
 
 export {
   bool,
@@ -37,8 +37,8 @@ export type Setting<T> = {
   readonly doc: string;
   /** The value is never printed. */
   readonly secret: boolean;
-  /** The value is never printed, and need not be in a Secret. */
-  readonly hidden?: true;
+  /** The value is never printed, or of a URL its origin only, and need not be in a Secret. */
+  readonly hidden?: true | 'path';
   /** The expected form, as a noun phrase: `a TCP port, 0 to 65535`. */
   readonly form: string;
   /** The expected form as JSON Schema, as far as it can express it. */
@@ -197,8 +197,8 @@ function conflictProblem(setting: Setting<unknown>, first: Found, other: Found):
 const maxShownLength = 100;
 
 function maskValue(setting: Setting<unknown>, raw: string): string {
-  if ((setting.secret || setting.hidden) && raw !== '') return '(hidden)';
-  const masked = maskUrl(raw);
+  if ((setting.secret || setting.hidden === true) && raw !== '') return '(hidden)';
+  const masked = setting.hidden === 'path' ? maskPath(raw) : maskUrl(raw);
   return JSON.stringify(masked.length > maxShownLength ? `${masked.slice(0, maxShownLength)}…` : masked);
 }
 

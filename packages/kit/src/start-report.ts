@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { flag, list, object, type Schema, text, time } from './json-schema.ts';
 import type { LifecycleComponent } from './lifecycle.ts';
 import type { Environment, Setting, SettingsSpec } from './settings.ts';
-import { maskUrl } from './text.ts';
+import { maskPath, maskUrl } from './text.ts';
 
 /** The value of a setting that another setting implies, such as a mode. */
 export interface ImpliedValue {
@@ -195,8 +195,8 @@ function describeSetting(setting: Setting<unknown>, sources: SettingSources): Ef
     ...{ name, group, description, form, secret },
     set: (given?.raw ?? implied?.value ?? '') !== '',
     changed: isChanged,
-    ...(!secret && value !== undefined && { value: maskValue(value) }),
-    ...(!secret && byDefault !== undefined && { default: maskValue(byDefault) }),
+    ...(!secret && value !== undefined && { value: maskValue(value, setting) }),
+    ...(!secret && byDefault !== undefined && { default: maskValue(byDefault, setting) }),
     source: given === undefined ? 'default' : file === undefined ? 'environment' : 'file',
     ...(given && { variable: given.variable }),
     ...(from !== undefined && { from }),
@@ -228,7 +228,8 @@ function isDefault({ parse, fallback }: Setting<unknown>, raw: string, implied?:
 const maxValueLength = 4_096;
 
 /** Hides credentials in URLs, also those in queries. */
-function maskValue(value: string): string {
+function maskValue(value: string, { hidden }: Pick<Setting<unknown>, 'hidden'>): string {
+  if (hidden === 'path') return maskPath(value);
   const isUrl = value.includes('://');
   const masked = isUrl
     ? maskUrl(value).replaceAll(/([?&][^=&#\s]{1,100}=)[^&#\s]+/g, '$1***')

@@ -14,6 +14,21 @@ export function maskUrl(text: string): string {
   return isBareCredentials(text) ? maskUpToAt(text, 0) : text.replace(/\S+/g, maskWord);
 }
 
+/**
+ * Hides what follows the origin of a URL: the paths of webhooks have tokens. A path alone, which
+ * belongs to another URL, loses its query. Any other text is hidden.
+ */
+export function maskPath(text: string): string {
+  if (text === '') return '';
+  if (/^\/(?![/\\])/.test(text)) return text.replace(/[?#].*$/s, '?***');
+  const url = URL.parse(text);
+  if (url === null) return '***';
+  const { protocol, origin } = url;
+  // Schemes without an origin name no host.
+  if (origin === 'null') return `${protocol}//***`;
+  return url.href === `${origin}/` ? origin : `${origin}/***`;
+}
+
 // Up to the last `@` of the word: an unescaped `@`, `/` or `,` in a password must not expose the
 // rest of it. Three slashes mean that there is no authority (`file:///…/@scope/…` in a stack).
 function maskWord(word: string): string {

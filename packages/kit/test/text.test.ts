@@ -1,5 +1,5 @@
 import t from 'tap';
-import { hostAndPort, maskUrl } from '../src/text.ts';
+import { hostAndPort, maskPath, maskUrl } from '../src/text.ts';
 
 t.test('an IPv6 address has brackets, other hosts do not', async (t) => {
   t.equal(hostAndPort('127.0.0.1', 80), '127.0.0.1:80');
@@ -26,6 +26,22 @@ t.test('credentials in URLs are hidden anywhere in a text', (t) => {
     ['', ''],
   ];
   for (const [text, masked] of vectors) t.equal(maskUrl(text), masked, text);
+  t.end();
+});
+
+t.test('of a URL whose path has credentials only the origin is shown', (t) => {
+  const vectors: readonly (readonly [string, string])[] = [
+    ['https://hooks.example.com/services/T0/token', 'https://hooks.example.com/***'],
+    ['https://user:token@hooks.example.com:8443/in?key=token', 'https://hooks.example.com:8443/***'],
+    ['https:/hooks.example.com/token', 'https://hooks.example.com/***'],
+    ['https://hooks.example.com/', 'https://hooks.example.com'],
+    ['pg-functions://postgres/auth/token', 'pg-functions://***'],
+    ['/templates/invite.html?key=token', '/templates/invite.html?***'],
+    ['//hooks.example.com/token', '***'],
+    ['hooks.example.com/token', '***'],
+    ['', ''],
+  ];
+  for (const [text, masked] of vectors) t.equal(maskPath(text), masked, text);
   t.end();
 });
 

@@ -30,6 +30,7 @@ export const hookSettings = Object.fromEntries<Setting<boolean> | Setting<string
           ...svc(`HOOK_${name}_URI`),
           group,
           default: '',
+          hidden: 'path',
           doc: 'Endpoint: an `https` URL, or `pg-functions://postgres/<schema>/<function>`. `http` is allowed for this machine only.',
         }),
       ],
@@ -54,6 +55,7 @@ export const eventSettings = {
     ...svc('EVENT_WEBHOOK_URI'),
     group: eventGroup,
     default: '',
+    hidden: 'path',
     doc: 'Endpoint for all events: an `https` URL. Empty: none.',
   }),
   eventWebhooksEnabled: bool({

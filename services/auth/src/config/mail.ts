@@ -143,6 +143,7 @@ function templateSetting(kind: MailKind) {
     ...svc(`MAILER_TEMPLATES_${kind}`),
     group: 'Templates of mails',
     default: '',
+    hidden: 'path',
     doc: 'URL of an HTML template, or a path below SITE_URL. Fetched at startup and every 10 minutes. Empty, or if unavailable: the built-in template. With a language at the end: for that language.',
   });
 }

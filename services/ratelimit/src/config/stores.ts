@@ -50,6 +50,7 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
     AuthCommand: text({
       ...named('AUTH_COMMAND'),
       default: '',
+      hidden: true,
       doc: 'Program that prints `password`, `user:password`, or JSON with `password`, `username`, and `expiresAt` (RFC 3339) or `expiresInSeconds`. Words are separated by blanks, or a list of texts in JSON; there is no shell. It is run at the start and before the credentials expire.',
     }),
     AuthCommandTimeoutMs: duration({
