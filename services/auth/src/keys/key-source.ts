@@ -85,8 +85,11 @@ export class SigningKeySource implements LifecycleComponent {
     if (jwtKeys === this.#text) return true;
     const previous = this.keys.current;
     try {
-      const { verifiedMs } = this.keys;
+      const { verifiedMs, fallback } = this.keys;
       Object.assign(this.keys, this.#parse(jwtKeys), { verifiedMs });
+      // The first rotation gives JWT_SECRET an id.
+      const usedMs = verifiedMs.get(fallback.kid);
+      if (usedMs !== undefined) verifiedMs.set(this.keys.fallback.kid, usedMs);
     } catch (error) {
       this.#logger.error(
         { problem: getErrorMessage(error) },

@@ -99,10 +99,15 @@ function collect(current: SigningKey, keys: readonly TokenKey[], fallback: Token
   return {
     current,
     byKid: new Map(keys.filter(({ kid }) => kid !== '').map((key) => [key.kid, key])),
-    fallback,
+    // JWT_SECRET is in JWT_KEYS, with an id, from the first rotation until it is retired.
+    fallback: keys.find((key) => isSameSecret(key, fallback)) ?? fallback,
     algorithms: new Set(keys.map(({ alg }) => alg)),
     verifiedMs: new Map(),
   };
+}
+
+function isSameSecret({ alg, verifyingKey }: TokenKey, secret: TokenKey): boolean {
+  return alg === secret.alg && verifyingKey.equals(secret.verifyingKey);
 }
 
 function secretKey(secret: string, kid: string): SigningKey {

@@ -53,6 +53,23 @@ t.test('a previous key verifies tokens, and JWT_SECRET no longer does', async (t
   });
 });
 
+t.test('tokens without kid are uses of JWT_SECRET in JWT_KEYS', (t) => {
+  const k = Buffer.from(jwtSecret).toString('base64url');
+  const ofSecret = { kty: 'oct', alg: 'HS256', kid: 'jwt-secret', k, key_ops: ['verify'] };
+  const parse = (keys: readonly object[]) => {
+    const jwtKeys = keys.length === 0 ? '' : JSON.stringify(keys);
+    const parsed = parseSigningKeys({ jwtSecret, jwtKeyId: '', jwtKeys });
+    if (!parsed.ok) throw new Error(parsed.expected);
+    return parsed.keys;
+  };
+  const token = signJwt({ sub: 'ada' }, parse([]));
+  const other = { ...ofSecret, kid: 'other', k: Buffer.alloc(32, 1).toString('base64url') };
+  const rotated = parse([jwkOf('ES256', 'now'), other, ofSecret]);
+  t.ok(verifyJwt(token, rotated, 1000).ok);
+  t.strictSame([...rotated.verifiedMs], [['jwt-secret', 1000]]);
+  t.end();
+});
+
 t.test('HS256 with a public key as secret is rejected', async (t) => {
   const parsed = parseSigningKeys({
     jwtSecret,
