@@ -421,7 +421,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List events whose delivery was given up */
+        /** List events whose delivery was given up, newest first */
         get: operations["adminListFailedEvents"];
         put?: never;
         post?: never;

@@ -122,9 +122,9 @@ const reschedule = statement({})`
 const listFailed = statement({ total: integer }, eventRow)`
   select t.total, p.* from (select count(*)::int as total from tollgate_events where failed_at is not null) t
   left join lateral (
-    select ${columns} from tollgate_events e where e.failed_at is not null order by e.id limit ${p.limit} offset ${p.offset}
+    select ${columns} from tollgate_events e where e.failed_at is not null order by e.failed_at desc, e.id desc limit ${p.limit} offset ${p.offset}
   ) p on true
-  order by p.id`;
+  order by p.failed_at desc, p.id desc`;
 
 const redeliver = statement(eventRow)`
   with e as (

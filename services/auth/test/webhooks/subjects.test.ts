@@ -89,10 +89,12 @@ t.test('events without a user have no user_id, and those of a user have it', asy
   const key = await createKeyOf(server);
   await awaitUntil(() => hook.requests.length === 2, { what: 'both attempts' });
   const sql = postgres(server.databaseUrl, { max: 1 });
-  await sql`update auth.tollgate_events set failed_at = now()`;
+  await sql`update auth.tollgate_events set failed_at = now() - interval '1 hour' + id * interval '1 second'`;
   await sql.end();
   const { events } = await succeed(server, 'GET', '/admin/events/failed');
   const list = events as readonly JsonObject[]; // the form of the OpenAPI document
+  const times = list.map(({ failed_at: time }) => String(time));
+  t.strictSame(times, times.toSorted().toReversed(), 'newest first');
   t.match(
     list.find(({ type }) => type === 'user.created'),
     { user_id: userId },

@@ -10,7 +10,7 @@ export const adminEventsOperations: Operations = {
   'GET /admin/events/failed': {
     id: 'adminListFailedEvents',
     ...forAdmin('webhooks:write'),
-    summary: 'List events whose delivery was given up',
+    summary: 'List events whose delivery was given up, newest first',
     response: 'EventList',
   },
   'POST /admin/events/{event_id}/redeliver': {
