@@ -21,7 +21,9 @@ export function fetchAt(address: string) {
     const { method } = request;
     const headers = Object.fromEntries(request.headers);
     const message = await new Promise<IncomingMessage>((resolve, reject) => {
-      const outgoing = sendRequest(request.url, { method, headers, lookup, signal }, resolve);
+      // Agents keep connections by name, and would reuse that to another address.
+      const options = { method, headers, lookup, signal, agent: false };
+      const outgoing = sendRequest(request.url, options, resolve);
       outgoing.on('error', reject);
       outgoing.end(body);
     });

@@ -31,9 +31,9 @@ t.test(
   'with https the console asks all addresses of a name, and certificates are verified for the name',
   async (t) => {
     const port = await freePort();
-    const addresses = ['127.0.0.1', '127.0.0.2'];
+    const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3'];
     for (const address of addresses) await startLimiter(t, { address, port });
-    const ask = (host: string) =>
+    const ask = (host: string, found = addresses) =>
       new SessionClients({
         settings: {
           ...{ authUrl: '', xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000 },
@@ -41,7 +41,7 @@ t.test(
         },
         outages: new Outages(Date.now),
         token: async () => 'of-ada',
-        addresses: async () => addresses,
+        addresses: async () => found,
       }).limiters((client) => client.GET('/v1/domains'));
 
     const answered = (address: string) => ({
@@ -51,9 +51,15 @@ t.test(
         value: { domains: [{ host: `limiters.test:${port}`, authorization: 'Bearer of-ada', address }] },
       },
     });
-    t.match(await ask('limiters.test'), addresses.map(answered));
+    // Connections that stay open are for one address, although all have the same name.
+    for (let round = 0; round < 3; round += 1)
+      t.match(await ask('limiters.test'), addresses.map(answered), `round ${round}`);
+    const rounds = await Promise.all(Array.from({ length: 5 }, () => ask('limiters.test')));
+    for (const results of rounds) t.match(results, addresses.map(answered), 'at the same time');
+    for (const address of addresses.toReversed())
+      t.match(await ask('limiters.test', [address]), [answered(address)], 'one after the other');
     const refused = await ask('other.test');
-    t.equal(refused.length, 2);
+    t.equal(refused.length, addresses.length);
     for (const { result } of refused)
       t.match(result, {
         ok: false,
