@@ -21,7 +21,7 @@ export async function viewDescriptorAnswer(
     client.POST('/v1/counters/peek', { body: toBody(descriptor) }),
   );
   const [first] = values.flatMap(({ descriptors }) => descriptors[0] ?? []);
-  if (first === undefined) return problems;
+  if (first === undefined) return html`${problems}`;
   const counter = fullest(values.flatMap((peek) => peek.descriptors[0]?.counter ?? []));
   const isRefused = counter?.over === true && !counter.shadowMode;
   return html`${problems}<section class="card"><h2>Answer</h2>${details({

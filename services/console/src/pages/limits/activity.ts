@@ -1,10 +1,9 @@
 import type { Html } from '@tollgate/kit/html';
-import { html } from '@tollgate/kit/html';
 import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Visit } from '../../http/visit.ts';
 import { type DomainDescriptor, isCut } from './descriptor.ts';
 import { readHour } from './hour.ts';
-import { type Answers, askLimiters, fullest, type Schemas } from './replicas.ts';
+import { type Answers, askLimiters, fullest, mergeProblems, type Schemas } from './replicas.ts';
 
 type Refusal = Schemas['RefusalList']['refusals'][number];
 
@@ -52,11 +51,14 @@ export async function readRefusals(
   return { values: refusals.sort((a, b) => Date.parse(b.time) - Date.parse(a.time)), problems };
 }
 
+/** Keys, and what is wrong with replicas whose part is missing. */
+interface KeyRows {
+  readonly keys: readonly KeyRow[];
+  readonly problems: readonly Html[];
+}
+
 /** The heaviest and the last refused keys of all replicas, with their counters. */
-export async function readKeys(
-  visit: Visit,
-  domain: string | undefined,
-): Promise<{ readonly keys: readonly KeyRow[]; readonly problems: Html }> {
+export async function readKeys(visit: Visit, domain: string | undefined): Promise<KeyRows> {
   const query = { limit: maxKeys, ...(domain !== undefined && { domain }) };
   const [top, refusals, hour] = await Promise.all([
     askLimiters(visit, (client) => client.GET('/v1/top', { params: { query } })),
@@ -83,22 +85,22 @@ export async function readKeys(
     const known = refused.get(name) ?? [];
     return toRow(
       { domain, entries },
-      { rate, refusals: known, counter: counters.get(name), hitsByMinute: hours.get(name), visit },
+      { rate, refusals: known, counter: counters.byName.get(name), hitsByMinute: hours.get(name), visit },
     );
   });
-  // Both requests find the same replicas, with the same problems.
-  return { keys, problems: html`${top.problems}` };
+  return { keys, problems: mergeProblems([top, refusals, hour, counters]) };
 }
 
 /** Keys with their counters, of those to which a limit applies. */
-export async function readUsage(visit: Visit, keys: readonly DomainDescriptor[]): Promise<readonly KeyRow[]> {
-  const counters = await readCounters(visit, keys);
-  return keys.flatMap(({ domain, entries }) => {
-    const counter = counters.get(toName({ domain, entries }));
+export async function readUsage(visit: Visit, keys: readonly DomainDescriptor[]): Promise<KeyRows> {
+  const { byName, problems } = await readCounters(visit, keys);
+  const rows = keys.flatMap(({ domain, entries }) => {
+    const counter = byName.get(toName({ domain, entries }));
     if (counter === undefined) return [];
     const unknown = { rate: undefined, hitsByMinute: undefined };
     return [toRow({ domain, entries }, { ...unknown, refusals: [], counter, visit })];
   });
+  return { keys: rows, problems };
 }
 
 interface KeyParts {
@@ -134,22 +136,24 @@ export function capacityOf({ burst, requestsPerUnit }: Schemas['Counter']): numb
   return burst ?? requestsPerUnit;
 }
 
+interface Counters {
+  readonly byName: ReadonlyMap<string, Schemas['Counter']>;
+  readonly problems: readonly Html[];
+}
+
 /** The counters of keys by their name, in one request to each replica. */
-async function readCounters(
-  visit: Visit,
-  keys: readonly DomainDescriptor[],
-): Promise<ReadonlyMap<string, Schemas['Counter']>> {
+async function readCounters(visit: Visit, keys: readonly DomainDescriptor[]): Promise<Counters> {
   const byDomain = Map.groupBy(
     keys.filter((key) => !isCut(key)),
     ({ domain }) => domain,
   );
   const found = new Map<string, Schemas['Counter']>();
-  if (byDomain.size === 0) return found;
+  if (byDomain.size === 0) return { byName: found, problems: [] };
   const requests = [...byDomain].map(([domain, ofDomain]) => ({
     domain,
     descriptors: ofDomain.map(({ entries }) => ({ entries: [...entries] })),
   }));
-  const { values } = await askLimiters(visit, (client) =>
+  const { values, problems } = await askLimiters(visit, (client) =>
     client.POST('/v1/counters/peek/domains', { body: { requests } }),
   );
   for (const [position, ofDomain] of [...byDomain.values()].entries()) {
@@ -159,7 +163,7 @@ async function readCounters(
       if (counter !== undefined) found.set(toName(key), counter);
     }
   }
-  return found;
+  return { byName: found, problems };
 }
 
 function toName({ domain, entries }: DomainDescriptor): string {

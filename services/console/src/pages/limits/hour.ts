@@ -17,7 +17,7 @@ export interface Hour {
   /** False when replicas left out keys, since there were too many. */
   readonly isComplete: boolean;
   readonly keys: readonly HourKey[];
-  readonly problems: Html;
+  readonly problems: readonly Html[];
 }
 
 /** The heaviest keys of the last hour, summed over all replicas. */

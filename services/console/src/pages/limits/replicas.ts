@@ -1,5 +1,5 @@
 import type { LimiterClient, LimiterSchemas as Schemas } from '@tollgate/admin-clients/clients';
-import { type Html, html } from '@tollgate/kit/html';
+import type { Html } from '@tollgate/kit/html';
 import { compareText } from '@tollgate/kit/text';
 import { errors } from '../../errors.ts';
 import { problemOf } from '../../http/problems.ts';
@@ -14,16 +14,22 @@ type Request<T> = (client: LimiterClient) => Promise<{ data?: T; error?: unknown
 export interface Answers<T> {
   readonly values: readonly T[];
   /** Replicas that did not answer, or refused; empty when all answered. */
-  readonly problems: Html;
+  readonly problems: readonly Html[];
 }
 
 /** Sends a request to every replica of the rate limit service. */
 export async function askLimiters<T>(visit: Visit, request: Request<T>): Promise<Answers<T>> {
   const results = await visit.services.limiters(request);
   const values = results.flatMap(({ result }) => (result.ok ? [result.value] : []));
-  if (results.length === 0) return { values, problems: noLimiters };
+  if (results.length === 0) return { values, problems: [noLimiters] };
   const problems = results.flatMap(({ result }) => (result.ok ? [] : [problemOf(result.error, visit.nowMs)]));
-  return { values, problems: html`${problems}` };
+  return { values, problems };
+}
+
+/** The problems of several requests, each once: a replica that is down fails all of them. */
+export function mergeProblems(answers: readonly Pick<Answers<unknown>, 'problems'>[]): readonly Html[] {
+  const byMarkup = new Map(answers.flatMap(({ problems }) => problems).map((one) => [String(one), one]));
+  return [...byMarkup.values()];
 }
 
 const noLimiters = problem({

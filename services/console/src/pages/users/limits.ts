@@ -6,7 +6,7 @@ import { time } from '../../ui/text.ts';
 import { readRefusals, readUsage } from '../limits/activity.ts';
 import { type DomainDescriptor, descriptorId, descriptorLink } from '../limits/descriptor.ts';
 import { usageColumns } from '../limits/keys.ts';
-import { askLimiters } from '../limits/replicas.ts';
+import { askLimiters, mergeProblems } from '../limits/replicas.ts';
 import type { User } from './user.ts';
 
 /** Limits of a page. */
@@ -29,13 +29,23 @@ export async function limitsOf(visit: Visit, user: User): Promise<Html | undefin
   const refused = refusals.values.filter(({ entries }) => entries.some(({ value }) => value === user.id));
   const byId = new Map([...ofRules, ...refused].map((key) => [descriptorId('limit', key), key]));
   const usage = await readUsage(visit, [...byId.values()].slice(0, maxCounters));
-  return html`${rules.problems}${table({
+  const problems = mergeProblems([rules, refusals, usage]);
+  const notes = [
+    rules.values.some(({ next }) => next !== undefined) &&
+      html`Only the first ${maxRules} rules with user_id were read: the page Limits finds the others. `,
+    byId.size > maxCounters && html`Only the first ${maxCounters} of ${byId.size} counters were read.`,
+  ].filter((note) => note !== false);
+  const isWhole = problems.length === 0 && notes.length === 0;
+  return html`${problems}${table({
     caption: 'Limits used now',
-    rows: usage,
+    rows: usage.keys,
     url: visit.url,
     rowId: (key) => descriptorId('limit', key),
+    ...(notes.length > 0 && { note: html`${notes}` }),
     empty: emptyState(
-      'No limit by user_id counts this user. Limits by organization, client or other values are on the page Limits.',
+      isWhole
+        ? 'No limit by user_id counts this user. Limits by organization, client or other values are on the page Limits.'
+        : 'Not all limits of this user could be read.',
       `tollgate limits peek --domain ext_authz user_id=${user.id}`,
     ),
     columns: [
