@@ -86,7 +86,10 @@ export class Live {
 
   async #poll(): Promise<void> {
     const replicas = await resolveReplicas(this.#settings.metricsUrls);
-    const urls = [...new Set(replicas.map(({ requestUrl }) => requestUrl))];
+    // Certificates are for names, of which DNS chooses the address.
+    const urls = [
+      ...new Set(replicas.map(({ url, requestUrl }) => (requestUrl.startsWith('https:') ? requestUrl : url))),
+    ];
     this.#forget(new Set(urls));
     const differences = await Promise.all(urls.map((url) => this.#read(this.#state(url))));
     const of = (kind: ReplicaKind): Difference[] =>

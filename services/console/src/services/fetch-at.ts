@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
-import { request as sendRequest } from 'node:https';
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
@@ -7,8 +7,8 @@ import { buffer } from 'node:stream/consumers';
 const withoutBody: readonly number[] = [204, 205, 304];
 
 /**
- * Fetches from one address of the name in an https URL. The certificate is verified for the name,
- * which `fetch` can do only for the address that DNS gives it.
+ * Fetches from one address of the name in a URL. The Host header has the name, for which the
+ * certificate is verified; `fetch` can do that only for the address that DNS gives it.
  */
 export function fetchAt(address: string) {
   const lookup: LookupFunction = (_host, options, callback) => {
@@ -19,6 +19,7 @@ export function fetchAt(address: string) {
   return async (request: Request, { signal }: { readonly signal: AbortSignal }): Promise<Response> => {
     const body = request.body === null ? undefined : Buffer.from(await request.arrayBuffer());
     const { method } = request;
+    const sendRequest = new URL(request.url).protocol === 'https:' ? requestHttps : requestHttp;
     const headers = Object.fromEntries(request.headers);
     const message = await new Promise<IncomingMessage>((resolve, reject) => {
       // Agents keep connections by name, and would reuse that to another address.

@@ -14,7 +14,7 @@ const maxReplicas = 256;
 export interface ReplicaLocation {
   /** It has the address, which tells the replica apart from the others. */
   readonly url: string;
-  /** Where requests go. With https it has the name, because certificates are for names. */
+  /** Where requests go. It has the name, which certificates and virtual hosts are for. */
   readonly requestUrl: string;
   /** The address to connect to. Without it, DNS gives one for `requestUrl`. */
   readonly address?: string;
@@ -34,17 +34,16 @@ export async function resolveReplicas(
 }
 
 async function resolve(url: string, addresses: Addresses): Promise<readonly ReplicaLocation[]> {
-  const { protocol, hostname } = new URL(url);
+  const { hostname } = new URL(url);
   const isAddress = isIP(hostname.replace(/^\[|\]$/g, '')) !== 0;
   // The loopback interface has an IPv4 and an IPv6 address, and no second replica.
   if (isAddress || hostname === 'localhost') return [{ url, requestUrl: url }];
   try {
-    return (await addresses(hostname)).map((address) => {
-      const replica = withHost(url, address);
-      return protocol === 'https:'
-        ? { url: replica, requestUrl: url, address }
-        : { url: replica, requestUrl: replica };
-    });
+    return (await addresses(hostname)).map((address) => ({
+      url: withHost(url, address),
+      requestUrl: url,
+      address,
+    }));
   } catch {
     return [{ url, requestUrl: url }];
   }

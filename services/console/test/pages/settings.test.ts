@@ -70,6 +70,9 @@ t.test('settings of the console', { skip }, async (t) => {
     const text = await show('/settings?show=different');
     t.match(text, /NEAR_LIMIT_RATIO\n.*replicas differ.*\s0\.5\s.*\s0\.7\s/s);
     t.match(text, /[1-9]\d* of \d{3} settings/);
+    t.match(text, 'Rate limit service: 2 of 2 replicas answered.');
+    t.match(text, /Auth server: 1 of 1 address answered, .*the others were not asked/);
+    t.match(text, 'xDS server: 0 of 1 address answered');
   });
 
   await t.test('all settings have pages, and are found by name, alias and description', async (t) => {
@@ -86,6 +89,7 @@ t.test('settings of the console', { skip }, async (t) => {
     const text = await show('/settings/keys');
     t.match(text, /current.*ES256\s+signs\s+yes\s+1 d ago/s);
     t.match(text, /next.*upcoming\s+yes/s);
+    t.match(text, /1 of 1 address answered.*may have other keys: wait two minutes.*Rotation/s);
     t.match(text, /operators.*HS256\s+verifies only\s+no, it is a secret/s);
     t.match(text, /Sign with the new key next.*in \d+ min: replicas and caches/s);
     t.match(text, `tollgate signing-keys rotate --file ${folder.path}/keys.json`);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { makeCertificates } from '@tollgate/testkit/certificates';
@@ -67,3 +68,34 @@ t.test(
       });
   },
 );
+
+t.test('with http requests reach all addresses, with the name in the Host header', async (t) => {
+  const port = await freePort();
+  const addresses = ['127.0.0.1', '127.0.0.2'];
+  for (const address of addresses) {
+    const server = createHttpServer(({ headers: { host } }, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ keys: [{ host, address }] }));
+    });
+    server.listen(port, address);
+    t.teardown(() => server.close());
+    await once(server, 'listening');
+  }
+  const clients = new SessionClients({
+    settings: {
+      ...{ authUrl: `http://auth.test:${port}`, xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000 },
+      limiterUrls: [],
+    },
+    outages: new Outages(Date.now),
+    token: async () => 'of-ada',
+    addresses: async () => addresses,
+  });
+  for (let round = 0; round < 2; round += 1)
+    t.match(
+      await clients.authServers((client) => client.GET('/admin/signing-keys')),
+      addresses.map((address) => ({
+        url: `http://${address}:${port}`,
+        result: { ok: true, value: { keys: [{ host: `auth.test:${port}`, address }] } },
+      })),
+    );
+});

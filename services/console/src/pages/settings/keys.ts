@@ -8,6 +8,7 @@ import type { Visit } from '../../http/visit.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, command, copyable, details, time } from '../../ui/text.ts';
+import { coverage } from './coverage.ts';
 import { settingsPage } from './page.ts';
 
 /** The keys of a replica, and the step of their rotation. */
@@ -20,9 +21,11 @@ export async function viewKeys(visit: Visit): Promise<View> {
   const states = results.flatMap(({ url, result }) => (result.ok ? [{ url, state: result.value }] : []));
   const [first] = states;
   const content = html`${problems}${differenceOf(states)}
-${first !== undefined && html`${keyTable(first.state, visit)}${rotation(first.state, visit)}`}`;
+${first !== undefined && html`${keyTable(first.state, visit)}${coverage('Auth server', results)}${results.length === 1 && sameKeys}${rotation(first.state, visit)}`}`;
   return settingsPage(visit, 'Signing keys', content);
 }
+
+const sameKeys = html`<p class="dim">Replicas that were not asked may have other keys: wait two minutes after each change of the keys before the next step.</p>`;
 
 /** During a step, replicas read the new file one after the other. */
 function differenceOf(

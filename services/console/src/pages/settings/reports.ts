@@ -24,21 +24,26 @@ export interface ServiceWarning {
 }
 
 /** The reports of all replicas that answer, and what is wrong with the others. */
-export async function readReports(
-  visit: Visit,
-): Promise<{ readonly reports: readonly ServiceSettings[]; readonly problems: readonly Html[] }> {
+export async function readReports(visit: Visit): Promise<{
+  readonly reports: readonly ServiceSettings[];
+  readonly problems: readonly Html[];
+  /** All results, by service. */
+  readonly results: ReadonlyMap<string, readonly ReplicaResult<ServiceSettings>[]>;
+}> {
   const { services, context, nowMs } = visit;
   const { limiterUrls, xdsUrl } = context.settings;
-  const results: readonly ReplicaResult<ServiceSettings>[] = (
-    await Promise.all([
-      services.authServers((client) => client.GET('/admin/settings')),
-      limiterUrls.length === 0 ? [] : services.limiters((client) => client.GET('/v1/settings')),
-      xdsUrl === '' ? [] : services.xdsServers((client) => client.GET('/v1/settings')),
-    ])
-  ).flat();
+  const [auth, ratelimit, xds] = await Promise.all([
+    services.authServers((client) => client.GET('/admin/settings')),
+    limiterUrls.length === 0 ? [] : services.limiters((client) => client.GET('/v1/settings')),
+    xdsUrl === '' ? [] : services.xdsServers((client) => client.GET('/v1/settings')),
+  ]);
+  const byService = new Map<string, readonly ReplicaResult<ServiceSettings>[]>(
+    Object.entries({ auth, ratelimit, xds }),
+  );
+  const results = [...byService.values()].flat();
   const reports = results.flatMap(({ result }) => (result.ok ? [result.value] : []));
   const problems = results.flatMap(({ result }) => (result.ok ? [] : [problemOf(result.error, nowMs)]));
-  return { reports: [...reports, context.report.get()], problems };
+  return { reports: [...reports, context.report.get()], problems, results: byService };
 }
 
 /** The settings of each service once, in the order of its documentation. */

@@ -6,6 +6,7 @@ import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table, withQuery } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';
+import { coverage } from './coverage.ts';
 import { settingsPage } from './page.ts';
 import {
   mergeSettings,
@@ -44,11 +45,12 @@ const filterFields = [
 
 /** Settings in force of all services, with the warnings of their starts. */
 export async function viewSettings(visit: Visit): Promise<View> {
-  const { reports, problems } = await readReports(visit);
+  const { reports, problems, results } = await readReports(visit);
   const content = html`${problems}${warningTable(mergeWarnings(reports), visit)}
 ${filters(filterFields, visit.url)}
 ${settingTable(mergeSettings(reports), visit)}
-${replicaTable(reports, visit)}`;
+${replicaTable(reports, visit)}
+${[...results].map(([service, ofService]) => ofService.length > 0 && coverage(serviceName(service), ofService))}`;
   return settingsPage(visit, 'Settings', content);
 }
 
