@@ -20,15 +20,24 @@ export function findSession({ sessions, settings }: Context, request: FastifyReq
  * region cannot follow: they load the whole page.
  */
 export async function redirectToSignIn(
-  { settings, signIn }: Context,
+  context: Context,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { searchParams, pathname, search } = requestUrl(request, settings.externalUrl);
+  const { searchParams, pathname, search } = requestUrl(request, context.settings.externalUrl);
   if (searchParams.has(regionParameter)) return reply.code(401).header('hx-refresh', 'true').send();
-  const cookies = new Cookies(settings.externalUrl);
   const returnTo = pathname + search;
-  const { url, state, sealed } = await signIn.start(returnTo.length > maxReturnChars ? '/' : returnTo);
+  return startSignIn(context, reply, { returnTo: returnTo.length > maxReturnChars ? '/' : returnTo });
+}
+
+/** Sends the browser to the auth server, which sends it back to `returnTo`. */
+export async function startSignIn(
+  { settings, signIn }: Context,
+  reply: FastifyReply,
+  { returnTo, isSecond = false }: { readonly returnTo: string; readonly isSecond?: boolean },
+): Promise<FastifyReply> {
+  const cookies = new Cookies(settings.externalUrl);
+  const { url, state, sealed } = await signIn.start(returnTo, isSecond);
   const cookie = cookies.set(cookies.signIn(state), sealed, pendingTtlMs);
   return reply.header('set-cookie', cookie).redirect(url, 303);
 }

@@ -3,11 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { assertAdministrator } from '../services/administrator.ts';
-import { SessionClients } from '../services/session-clients.ts';
+import { ServiceError, SessionClients } from '../services/session-clients.ts';
 import { Cookies, readCookie } from '../sign-in/cookies.ts';
 import { checkForm } from '../sign-in/csrf.ts';
 import type { Session } from '../sign-in/sessions.ts';
-import { findSession, startSession } from './browser-session.ts';
+import { findSession, startSession, startSignIn } from './browser-session.ts';
 import { sendProblem } from './problems.ts';
 import { requestUrl } from './request-url.ts';
 import { sendPage } from './responses.ts';
@@ -28,7 +28,16 @@ export function addSignInRoutes(app: FastifyInstance, context: Context): void {
     try {
       const completed = await signIn.complete(query, sealed ?? '');
       const token = () => Promise.resolve(completed.token.token);
-      await assertAdministrator(new SessionClients({ settings, outages, token }));
+      const isAccepted = await assertAdministrator(new SessionClients({ settings, outages, token })).then(
+        () => true,
+        (error: unknown) => {
+          if (isRefusedToken(error) && !completed.isSecond) return false;
+          throw error;
+        },
+      );
+      // It has expired since: a new sign-in needs no question.
+      if (!isAccepted)
+        return await startSignIn(context, reply, { returnTo: completed.returnTo, isSecond: true });
       reply.header('set-cookie', startSession(context, request, completed));
       metrics.signIns.inc({ result: 'succeeded' });
       logger.info({ user_id: completed.person.id }, 'signed in');
@@ -73,6 +82,10 @@ export function addSignInRoutes(app: FastifyInstance, context: Context): void {
       url,
     });
   });
+}
+
+function isRefusedToken(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'bad_jwt';
 }
 
 /** The session has ended anyway: a failure is only logged. */

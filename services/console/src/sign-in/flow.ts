@@ -27,6 +27,7 @@ interface CompletedSignIn {
   readonly token: AccessToken;
   readonly person: Person;
   readonly returnTo: string;
+  readonly isSecond: boolean;
 }
 
 /** Authorization code flow with PKCE. @see RFC 9700 §2.1.1 */
@@ -46,11 +47,11 @@ export class SignInFlow {
   }
 
   /** Starts a sign-in that returns to a path. */
-  async start(returnTo: string): Promise<StartedSignIn> {
+  async start(returnTo: string, isSecond = false): Promise<StartedSignIn> {
     const scope = ['email', ...requestedScopes(this.#settings.scopes)].join(' ');
     const client = await this.#discover();
     const { url, transaction } = await client.authCode.startAuthorization({ scope });
-    const sealed = this.#pending.seal({ transaction, returnTo, startedMs: this.#nowMs() });
+    const sealed = this.#pending.seal({ transaction, returnTo, startedMs: this.#nowMs(), isSecond });
     return { url, state: transaction.state, sealed };
   }
 
@@ -69,7 +70,8 @@ export class SignInFlow {
     const client = await this.#discover();
     try {
       const token = await client.authCode.completeAuthorization(query, pending.transaction);
-      return { token, person: readPerson(token), returnTo: pending.returnTo };
+      const { returnTo, isSecond } = pending;
+      return { token, person: readPerson(token), returnTo, isSecond };
     } catch (cause) {
       throw describeFailure(cause);
     }

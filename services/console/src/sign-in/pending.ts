@@ -7,6 +7,8 @@ export interface PendingSignIn {
   /** Path and query of the page that the person wanted. */
   readonly returnTo: string;
   readonly startedMs: number;
+  /** The token of a first sign-in was refused. There is no third one. */
+  readonly isSecond: boolean;
 }
 
 const algorithm = 'aes-256-gcm';
