@@ -25,6 +25,22 @@ const authServers = [
   ['auth_ext_authz_checks_total{outcome="unavailable",instance="c"}', 15],
 ] as const;
 
+/** Durations of both services, whose bounds differ. */
+const durationsOfBoth = [
+  ...(
+    [
+      ['0.0005', 900],
+      ['0.05', 900],
+      ['0.1', 1000],
+      ['0.25', 1000],
+      ['+Inf', 1000],
+    ] as const
+  ).map(([le, count]) => [`ratelimit_service_response_time_seconds_bucket{le="${le}"}`, count] as const),
+  ...['0.0005', '0.05', '0.25', '+Inf'].map(
+    (le) => [`auth_ext_authz_check_duration_seconds_bucket{le="${le}"}`, 1000] as const,
+  ),
+];
+
 type Series = readonly (readonly [series: string, increase: number])[];
 
 /**
@@ -64,8 +80,14 @@ t.test(
       unitTest(limiters, { allowed: 4, refused: 0.5, errors: 0.25, ...durations }),
     );
     folder.write('auth.json', unitTest(authServers, { allowed: 5, denied: 0.2, errors: 0.25 }));
+    folder.write(
+      'durations.json',
+      unitTest(durationsOfBoth, { p50: 0.263_157_894_736_842_1, p99: 209.999_999_999_999_74 }),
+    );
     folder.write('none.json', unitTest([], {}));
-    const files = ['both', 'limiters', 'auth', 'none'].map((name) => join(folder.path, `${name}.json`));
+    const files = ['both', 'limiters', 'auth', 'durations', 'none'].map((name) =>
+      join(folder.path, `${name}.json`),
+    );
     await t.resolves(promisify(execFile)(findBinary('promtool'), ['test', 'rules', ...files]));
   },
 );

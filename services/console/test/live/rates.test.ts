@@ -24,6 +24,22 @@ t.test('a rate is the difference of two samples, and a restart counts from 0', a
   t.match(toPoint(7, { limiters: [difference], authServers: [difference] }), { allowed: 10 }, 'counted once');
 });
 
+t.test('a quantile of two services is of the bounds that both have', async (t) => {
+  const duration = (...buckets: (readonly [bound: number, count: number])[]) => ({
+    ...subtract(totals(0), totals(0), 1),
+    buckets: new Map(buckets),
+  });
+  const infinity = Number.POSITIVE_INFINITY;
+  const limiter = duration([0.0005, 900], [0.05, 900], [0.1, 1000], [0.25, 1000], [infinity, 1000]);
+  const older = duration([0.000_025, 0], [0.0005, 1000], [0.05, 1000], [0.25, 1000], [infinity, 1000]);
+  const point = toPoint(0, { limiters: [limiter], authServers: [older] });
+  t.equal(Math.round(point.p99 ?? 0), 210, '80 of the 100 between 50 and 250 ms');
+  const newer = duration([0.0005, 1000], [0.05, 1000], [0.1, 1000], [0.25, 1000], [infinity, 1000]);
+  t.equal(Math.round(toPoint(0, { limiters: [limiter], authServers: [newer] }).p99 ?? 0), 90);
+  const idle = toPoint(0, { limiters: [limiter], authServers: [duration()] });
+  t.equal(Math.round(idle.p99 ?? 0), 95, 'a replica without durations has no bounds');
+});
+
 t.test('quantiles are linear within a bucket', async (t) => {
   const buckets = new Map([
     [Number.POSITIVE_INFINITY, 100],
