@@ -54,9 +54,13 @@ export function observeChecks(
   };
 }
 
-/** Decisions without I/O are the fastest; a wait for the database is the slowest. */
+/**
+ * Decisions without I/O are the fastest; a wait for the database is the slowest. All bounds of the
+ * limiter are among them, so that the console can add both.
+ */
 const bucketsSeconds = [
-  0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1,
+  0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+  2.5, 5, 10,
 ];
 
 function createCheckMetrics(registry: Registry) {

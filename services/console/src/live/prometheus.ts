@@ -2,11 +2,14 @@ import { getRequestFailure } from '@tollgate/kit/errors';
 import type { Point } from './rates.ts';
 import { quantileNames, type RateName, rateNames } from './replica-metrics.ts';
 
-const limiterBuckets = 'ratelimit_service_response_time_seconds_bucket';
-const checkBuckets = 'auth_ext_authz_check_duration_seconds_bucket';
+const limiterBuckets = 'sum by (le) (rate(ratelimit_service_response_time_seconds_bucket[$W]))';
+const checkBuckets = 'sum by (le) (rate(auth_ext_authz_check_duration_seconds_bucket[$W]))';
 
+/** The sum has the bounds that both services have. */
 const quantile = (q: number) =>
-  `1000 * histogram_quantile(${q}, sum by (le) (rate(${limiterBuckets}[$W]) or rate(${checkBuckets}[$W])))`;
+  [`${limiterBuckets} + ${checkBuckets}`, limiterBuckets, checkBuckets]
+    .map((buckets) => `1000 * histogram_quantile(${q}, ${buckets})`)
+    .join(' or ');
 
 /** Queries of the points, with the meaning of those of `toPoint`; `$W` is the window of a rate. */
 export const queries: Readonly<Record<RateName | (typeof quantileNames)[number], string>> = {

@@ -49,9 +49,7 @@ export function toPoint(
   const checked = rate(authServers, 'allowed');
   const decided = rate(limiters, 'allowed');
   const refused = rate(limiters, 'refused');
-  const buckets = new Map<number, number>();
-  for (const difference of all)
-    for (const [bound, count] of difference.buckets) buckets.set(bound, (buckets.get(bound) ?? 0) + count);
+  const buckets = sumBuckets(all.map((difference) => difference.buckets));
   return {
     atMs,
     allowed: checked === undefined ? decided : Math.max(decided ?? 0, checked - (refused ?? 0)),
@@ -61,6 +59,19 @@ export function toPoint(
     p50: toMilliseconds(quantile(buckets, 0.5)),
     p99: toMilliseconds(quantile(buckets, 0.99)),
   };
+}
+
+/** Sums the bounds that all histograms have: a sum of others would not be cumulative. */
+function sumBuckets(histograms: readonly Difference['buckets'][]): ReadonlyMap<number, number> {
+  const [first, ...others] = histograms.filter(({ size }) => size > 0);
+  const sums = new Map<number, number>();
+  for (const [bound, count] of first ?? [])
+    if (others.every((other) => other.has(bound)))
+      sums.set(
+        bound,
+        others.reduce((sum, other) => sum + (other.get(bound) ?? 0), count),
+      );
+  return sums;
 }
 
 function toMilliseconds(seconds: number | undefined): number | undefined {
