@@ -7,6 +7,8 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startXdsServer } from '@tollgate/testkit/services';
 import t from 'tap';
 import { sumReplicas } from '../../src/pages/limits/hour.ts';
+import { readCandidate } from '../../src/pages/what-if/candidate.ts';
+import { compareKeys } from '../../src/pages/what-if/compare.ts';
 import { estimate } from '../../src/pages/what-if/estimate.ts';
 import { checkAppearance } from '../support/appearance.ts';
 import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
@@ -51,6 +53,26 @@ t.test('hits of replicas are summed by minute', async (t) => {
     keys.map(({ hits }) => hits),
     [[4, 9, 2, 0]],
   );
+});
+
+t.test('a result that missing hits may change is not known', async (t) => {
+  const { domains } = readCandidate(
+    'domain: web\ndescriptors: [{ key: user, rate_limit: { unit: minute, requests_per_unit: 95 } }]',
+  );
+  const judge = (hits: number, refused: number, missed: number) => {
+    const key = {
+      ...{ domain: 'web', entries: [{ key: 'user', value: 'ann' }], rule: 'user', unit: 'minute' },
+      ...{ algorithm: 'fixed_window', requestsPerUnit: 100, shadowMode: false, fromRequest: false },
+      ...{ hits: [hits], refused: [refused], peakSecond: [hits], missed: [missed] },
+    };
+    const hour = { sinceMs: 0, minutes: 1, isComplete: false, keys: [key], problems: [] };
+    return compareKeys({ domains, live: new Map() }, hour as never).keys[0];
+  };
+  t.match(judge(200, 100, 0), { result: 'more', mayMiss: false });
+  const reason = 'up to 48 hits are missing';
+  t.match(judge(152, 100, 48), { result: 'unknown', reason, mayMiss: true });
+  t.match(judge(300, 0, 48), { result: 'unknown' }, 'some may have been refused');
+  t.match(judge(400, 100, 48), { result: 'more', mayMiss: true }, 'whatever is missing');
 });
 
 const attack = '<img src=x onerror=alert(1)>';

@@ -42,6 +42,29 @@ t.test('heavy keys stay among any number of light ones, with a known error', asy
   t.ok(keys.length <= 2048);
 });
 
+t.test('a key has all its hits since it is counted, and says how many may be missing', async (t) => {
+  let nowMs = 0;
+  const activity = new Activity(() => nowMs);
+  const flood = (name: string) => {
+    for (let i = 0; i < 50_000; i += 1) record(activity, `${name} ${i}`);
+  };
+  record(activity, 'early', 100);
+  record(activity, 'early', 100, true);
+  flood('light');
+  record(activity, 'late', 90, true);
+  flood('other');
+  const find = (value: string) => activity.reportHour().keys.find((key) => firstValue(key) === value);
+  t.match(find('early'), { hits: [200], refused: [100], peakSecond: [200], missed: [0] });
+  const late = find('late');
+  t.match(late, { hits: [90], refused: [90], peakSecond: [90] });
+  t.ok((late?.missed[0] ?? 0) > 0, 'it may have had hits before');
+  nowMs = 60_000;
+  record(activity, 'next', 300);
+  t.match(find('next')?.hits, [0, 300]);
+  t.ok((find('next')?.missed[0] ?? 0) > 0, 'it may have had hits in the minute before');
+  t.equal(find('next')?.missed[1], 0);
+});
+
 t.test('top keys are those of the last two minutes at most', async (t) => {
   let nowMs = 0;
   const activity = new Activity(() => nowMs);
