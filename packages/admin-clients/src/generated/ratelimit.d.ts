@@ -475,6 +475,8 @@ export interface components {
                 refused: number[];
                 /** @description Most hits in a second of each minute. */
                 peakSecond: number[];
+                /** @description Hits of each minute that may be missing, of each of the three. Former versions do not report it. */
+                missed?: number[];
             }[];
         };
         RefusalList: {
@@ -1188,6 +1190,9 @@ export interface operations {
                      *             0
                      *           ],
                      *           "peakSecond": [
+                     *             0
+                     *           ],
+                     *           "missed": [
                      *             0
                      *           ]
                      *         }

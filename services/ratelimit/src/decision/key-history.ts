@@ -6,7 +6,7 @@ const maxMinutes = 60;
 /** Keys that are remembered: about 5 MB at most. */
 const maxKeys = 1_000;
 
-interface Minute extends Pick<KeyHits, 'hits' | 'refused' | 'peakSecond'> {
+interface Minute extends Pick<KeyHits, 'hits' | 'refused' | 'peakSecond' | 'missed'> {
   /** Since the epoch. */
   readonly minute: number;
 }
@@ -23,6 +23,8 @@ interface KeyOfHour extends Key {
   readonly hits: readonly number[];
   readonly refused: readonly number[];
   readonly peakSecond: readonly number[];
+  /** Hits that may be missing. */
+  readonly missed: readonly number[];
 }
 
 interface HistoryReport {
@@ -38,8 +40,8 @@ interface HistoryReport {
 export class KeyHistory {
   readonly #firstMinute: number;
   #records: ReadonlyMap<string, KeyRecord> = new Map();
-  /** The last minute with keys that were left out. */
-  #incompleteMinute = Number.NEGATIVE_INFINITY;
+  /** The most hits of a key that was left out, by minutes that have any. */
+  #missed: ReadonlyMap<number, number> = new Map();
 
   constructor(firstMinute: number) {
     this.#firstMinute = firstMinute;
@@ -48,9 +50,9 @@ export class KeyHistory {
   /** Adds a minute that has ended. */
   add(sketch: KeySketch): void {
     const merged = merge(this.#records, sketch, sketch.minute);
-    const isFull = merged.size > maxKeys;
-    if (isFull || sketch.maxMissedHits > 0) this.#incompleteMinute = sketch.minute;
-    this.#records = isFull ? new Map(byHits(merged).slice(0, maxKeys)) : merged;
+    const sorted = byHits(merged);
+    this.#missed = addMissed(this.#missed, sketch, sorted.slice(maxKeys));
+    this.#records = sorted.length > maxKeys ? new Map(sorted.slice(0, maxKeys)) : merged;
   }
 
   /** The hour that ends with a minute, of which `current` is known so far. */
@@ -58,7 +60,8 @@ export class KeyHistory {
     const { minute } = current;
     const first = Math.max(this.#firstMinute, minute - maxMinutes + 1);
     const minutes = Array.from({ length: minute - first + 1 }, (_, index) => first + index);
-    const isComplete = this.#incompleteMinute < first && current.maxMissedHits === 0;
+    const missed = addMissed(this.#missed, current, []);
+    const isComplete = minutes.every((one) => !missed.has(one));
     const keys = byHits(merge(this.#records, current, minute)).map(([, { minutes: known, ...key }]) => {
       const byMinute = new Map(known.map((one) => [one.minute, one]));
       const numbers = (name: 'hits' | 'refused' | 'peakSecond') =>
@@ -66,6 +69,7 @@ export class KeyHistory {
       return {
         ...key,
         ...{ hits: numbers('hits'), refused: numbers('refused'), peakSecond: numbers('peakSecond') },
+        missed: minutes.map((one) => byMinute.get(one)?.missed ?? missed.get(one) ?? 0),
       };
     });
     return { sinceMs: first * 60_000, isComplete, keys };
@@ -83,12 +87,27 @@ function merge(
     const minutes = record.minutes.filter((one) => one.minute > minute - maxMinutes);
     if (minutes.length > 0) merged.set(name, { ...record, minutes });
   }
-  for (const [name, { domain, entries, rule, isOwn, hits, refused, peakSecond }] of sketch.keys) {
+  for (const [name, { domain, entries, rule, isOwn, ...counted }] of sketch.keys) {
     const minutes = merged.get(name)?.minutes ?? [];
-    const added = { minute: sketch.minute, hits, refused, peakSecond };
+    const { hits, refused, peakSecond, missed } = counted;
+    const added = { minute: sketch.minute, hits, refused, peakSecond, missed };
     merged.set(name, { domain, entries, rule, isOwn, minutes: [...minutes, added] });
   }
   return merged;
+}
+
+/** Adds the hits that keys without a counter, and records that are left out, may have had. */
+function addMissed(
+  missed: ReadonlyMap<number, number>,
+  { minute, maxMissedHits }: KeySketch,
+  leftOut: readonly (readonly [string, KeyRecord])[],
+): ReadonlyMap<number, number> {
+  const sums = new Map([...missed].filter(([one]) => one > minute - maxMinutes));
+  if (maxMissedHits > 0) sums.set(minute, maxMissedHits);
+  for (const [, { minutes }] of leftOut)
+    for (const one of minutes)
+      sums.set(one.minute, Math.max(sums.get(one.minute) ?? 0, one.hits + one.missed));
+  return sums;
 }
 
 function byHits(records: ReadonlyMap<string, KeyRecord>): (readonly [string, KeyRecord])[] {

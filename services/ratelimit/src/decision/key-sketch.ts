@@ -17,6 +17,8 @@ export interface KeyHits {
   readonly rule: Rule;
   /** Whether the request brought the limit. */
   readonly isOwn: boolean;
+  /** Hits that the key may have had before, when it had no counter. */
+  readonly missed: number;
   hits: number;
   /** Hits of refused requests that were over this limit. */
   refused: number;
@@ -30,11 +32,13 @@ export interface KeyHits {
 /**
  * Hits of a minute by key, of any number of keys, with a bounded number of counters (Misra and
  * Gries): when there is no counter left, the median count is taken from each and the empty ones are
- * dropped. A key misses at most 2/2048 of all hits by that.
+ * dropped. A key misses at most 2/2048 of all hits by that. What is taken is kept as one sum, so
+ * that a counter has all hits since it began.
  */
 export class KeySketch {
   readonly startedSeconds: number;
   readonly keys = new Map<string, KeyHits>();
+  /** The most hits that a key without a counter may have had. */
   maxMissedHits = 0;
 
   constructor(startedSeconds: number) {
@@ -58,7 +62,8 @@ export class KeySketch {
       if (this.keys.size >= maxCounters) this.#drop();
       this.keys.set(key, {
         ...{ domain: shorten(domain), entries: shortenEntries(limit.keyEntries) },
-        ...{ rule: limit.rule, isOwn: limit.isOwn, hits: addend, refused: isRefused ? addend : 0 },
+        ...{ rule: limit.rule, isOwn: limit.isOwn, hits: addend },
+        ...{ refused: isRefused ? addend : 0, missed: this.maxMissedHits },
         ...{ peakSecond: addend, second, hitsOfSecond: addend },
       });
       return;
@@ -71,13 +76,11 @@ export class KeySketch {
   }
 
   #drop(): void {
-    const counts = Float64Array.from(this.keys.values(), ({ hits }) => hits).sort();
-    const median = counts[counts.length >> 1] ?? 0;
-    this.maxMissedHits += median;
-    for (const [key, counter] of this.keys) {
-      counter.hits -= median;
-      if (counter.hits <= 0) this.keys.delete(key);
-    }
+    const counts = Float64Array.from(this.keys.values(), ({ hits, missed }) => hits + missed).sort();
+    // Refunds may have made it less.
+    this.maxMissedHits = Math.max(this.maxMissedHits, counts[counts.length >> 1] ?? 0);
+    for (const [key, { hits, missed }] of this.keys)
+      if (hits + missed <= this.maxMissedHits) this.keys.delete(key);
   }
 }
 

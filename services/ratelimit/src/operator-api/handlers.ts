@@ -97,7 +97,7 @@ export function counterHandlers(context: HandlersContext): Handlers {
       return jsonReply({
         since: new Date(sinceMs).toISOString(),
         complete: isComplete,
-        keys: listed.map(({ domain, entries, rule, isOwn, hits, refused, peakSecond }) => {
+        keys: listed.map(({ domain, entries, rule, isOwn, ...counted }) => {
           const override = context.overrides.findPublic(domain, entries);
           return {
             ...{
@@ -107,7 +107,8 @@ export function counterHandlers(context: HandlersContext): Handlers {
               fromRequest: isOwn,
             },
             ...(override !== undefined && { override }),
-            ...{ hits, refused, peakSecond },
+            ...{ hits: counted.hits, refused: counted.refused },
+            ...{ peakSecond: counted.peakSecond, missed: counted.missed },
           };
         }),
       });

@@ -138,8 +138,13 @@ export const schemas = {
           hits: { ...list(count), description: 'Hits of each minute, refused ones included.' },
           refused: { ...list(count), description: 'Hits of each minute that this limit refused.' },
           peakSecond: { ...list(count), description: 'Most hits in a second of each minute.' },
+          missed: {
+            ...list(count),
+            description:
+              'Hits of each minute that may be missing, of each of the three. Former versions do not report it.',
+          },
         },
-        { optional: ['name', 'burst', 'override'] },
+        { optional: ['name', 'burst', 'override', 'missed'] },
       ),
     ),
   }),

@@ -7,7 +7,10 @@ import { askLimiters, type Schemas } from './replicas.ts';
 const maxKeys = 1000;
 
 /** A key of the last hour, with a number for each minute, the oldest first. */
-export type HourKey = Schemas['KeysOfHour']['keys'][number];
+export type HourKey = ReportedKey & { readonly missed: readonly number[] };
+
+/** Limiters of former versions do not say what may be missing. */
+type ReportedKey = Schemas['KeysOfHour']['keys'][number];
 
 /** The keys of all replicas. */
 export interface Hour {
@@ -48,12 +51,16 @@ export function sumReplicas(reports: readonly Report[], nowMs: number): Omit<Hou
     for (const key of keys) {
       const name = `${key.domain}\0${formatDescriptor(key.entries)}`;
       const known = sums.get(name);
-      const add = (field: 'hits' | 'refused' | 'peakSecond') => {
+      const add = (field: 'hits' | 'refused' | 'peakSecond' | 'missed') => {
         const sum = known?.[field].slice() ?? new Array<number>(minutes).fill(0);
-        for (const [at, value] of key[field].entries()) sum[offset + at] = (sum[offset + at] ?? 0) + value;
+        for (const [at, value] of (key[field] ?? []).entries())
+          sum[offset + at] = (sum[offset + at] ?? 0) + value;
         return sum;
       };
-      sums.set(name, { ...key, hits: add('hits'), refused: add('refused'), peakSecond: add('peakSecond') });
+      sums.set(name, {
+        ...{ ...key, hits: add('hits'), refused: add('refused') },
+        ...{ peakSecond: add('peakSecond'), missed: add('missed') },
+      });
     }
   }
   const isComplete = reports.every(({ complete }) => complete);

@@ -23,6 +23,8 @@ export type Result = keyof typeof results;
 export interface ComparedKey {
   readonly key: HourKey;
   readonly hits: number;
+  /** Whether there may have been more hits, so that all numbers are lower bounds. */
+  readonly mayMiss: boolean;
   /** Hits that were refused. */
   readonly refused: number;
   /** Undefined where no rule of the candidate matches. */
@@ -78,7 +80,8 @@ function isOfOther(live: ComparedRules['live'], { domain, entries }: HourKey): b
 
 function compareKey(key: HourKey, rule: Rule | undefined, hour: Hour): ComparedKey {
   const refused = sum(key.refused);
-  const made = { key, rule, hits: sum(key.hits), refused };
+  const missed = sum(key.missed);
+  const made = { key, rule, hits: sum(key.hits), refused, mayMiss: missed > 0 };
   if (rule === undefined || rule.unlimited) {
     const limit = rule === undefined ? 'none' : 'unlimited';
     return { ...made, limit, estimate: undefined, result: 'unlimited' };
@@ -88,10 +91,21 @@ function compareKey(key: HourKey, rule: Rule | undefined, hour: Hour): ComparedK
   if (kept !== undefined) return { ...made, limit, estimate: undefined, result: 'unchanged', reason: kept };
   if (isCut(key))
     return { ...made, limit, estimate: undefined, result: 'unknown', reason: 'its text is too long' };
-  const { hits, peakSecond } = key;
-  const found = estimate(rule, { firstMinute: hour.sinceMs / 60_000, hits, peakSecond });
+  const firstMinute = hour.sinceMs / 60_000;
+  const found = estimate(rule, { firstMinute, hits: key.hits, peakSecond: key.peakSecond });
   if (isSame(key, rule)) return { ...made, limit, estimate: found, result: 'unchanged' };
-  return { ...made, limit, estimate: found, ...judge(rule, refused, found) };
+  const judged = judge(rule, refused, found);
+  if (missed === 0) return { ...made, limit, estimate: found, ...judged };
+  const add = (numbers: readonly number[]) => numbers.map((one, index) => one + (key.missed[index] ?? 0));
+  const most = estimate(rule, { firstMinute, hits: add(key.hits), peakSecond: add(key.peakSecond) });
+  const others = [
+    judge(rule, refused, most),
+    judge(rule, refused + missed, found),
+    judge(rule, refused + missed, most),
+  ];
+  const isKnown = others.every(({ result }) => result === judged.result);
+  const unknown = { result: 'unknown', reason: `up to ${missed} hits are missing` } as const;
+  return { ...made, limit, estimate: found, ...(isKnown ? judged : unknown) };
 }
 
 /** Limits that no rule changes. */

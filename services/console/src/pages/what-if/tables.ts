@@ -101,23 +101,27 @@ export function keyTable(visit: Visit, keys: readonly ComparedKey[]): Html {
         title: 'Limit in force',
         cell: ({ key }) => html`${limitText(key)}${key.shadowMode && html` ${badge('shadow')}`}`,
       },
-      { title: 'Hits', isNumber: true, cell: ({ hits }) => quantity(hits, 'hits') },
-      { title: 'Refused', isNumber: true, cell: ({ refused }) => quantity(refused, 'hits') },
+      { title: 'Hits', isNumber: true, cell: ({ hits, mayMiss }) => approximate(hits, mayMiss) },
+      { title: 'Refused', isNumber: true, cell: ({ refused, mayMiss }) => approximate(refused, mayMiss) },
       { title: 'Candidate', cell: ({ limit }) => limit },
       {
         title: 'Peak of its window',
         isNumber: true,
-        cell: ({ estimate }) => quantity(estimate?.peak, 'hits'),
+        cell: ({ estimate, mayMiss }) => approximate(estimate?.peak, mayMiss),
       },
       { title: 'Would refuse', isNumber: true, cell: wouldRefuse },
     ],
   });
 }
 
-function wouldRefuse({ estimate, rule }: ComparedKey): Html {
+function approximate(hits: number | undefined, isApproximate: boolean): Html {
+  return html`${isApproximate && hits !== undefined && '≈ '}${quantity(hits, 'hits')}`;
+}
+
+function wouldRefuse({ estimate, rule, mayMiss }: ComparedKey): Html {
   if (estimate === undefined) return quantity(rule?.unlimited === false ? undefined : 0, 'hits');
   const refused = rule?.shadowMode ? 0 : estimate.refused;
-  return html`${!estimate.isExact && '≈ '}${quantity(refused, 'hits')}`;
+  return approximate(refused, mayMiss || !estimate.isExact);
 }
 
 /** Says which requests the numbers are of. */
@@ -126,7 +130,7 @@ export function coverage({ minutes, isComplete }: Hour): Html {
     'What is covered',
     html`<ul><li>Keys that a limit in force has counted in the last ${quantity(minutes, 'min')}, on all replicas that answered: the 1,000 with the most hits of each. ${isComplete ? 'No key was left out.' : 'Keys with fewer hits were left out.'}</li>
 <li>Not covered: requests that no limit counts now, other limits of the same request, callers that would send fewer requests after a refusal, and concurrency limits.</li>
-<li>Hits are known by minute, with the busiest second of each. ≈ marks what follows from that with less precision: windows of less than a minute, sliding windows and token buckets, and windows longer than an hour, of which only the hits of this hour are counted.</li>
+<li>Hits are known by minute, with the busiest second of each. ≈ marks what follows from that with less precision: windows of less than a minute, sliding windows and token buckets, and windows longer than an hour, of which only the hits of this hour are counted; and keys that may have had more hits, since a limiter had too many keys to count.</li>
 <li>For exact numbers on live traffic, put the candidate on trial.</li></ul>`,
   );
 }
