@@ -98,6 +98,7 @@ function pictures({ userId, organizationId }: Records): Readonly<Record<string, 
     counter: `/limits/counter?${counter}`,
     refusals: '/limits/refusals',
     trial: '/limits/trial',
+    'signing-keys': '/settings/keys',
     policy: '/policies/AccessPolicy/shop/payments',
     user: `/users/${userId}`,
     organization: `/organizations/${organizationId}`,
@@ -110,6 +111,7 @@ async function takePictures(page: ChromiumPage, paths: Readonly<Record<string, s
   const [name = '', value = ''] = session.cookie.split('=');
   const cookie = { name, value, url: consoleUrl(ports), httpOnly: true, sameSite: 'Lax' };
   await page.send('Network.setCookie', cookie);
+  await page.send('Emulation.setScrollbarsHidden', { hidden: true });
   await page.send('Emulation.setDeviceMetricsOverride', { ...size, deviceScaleFactor: 1, mobile: false });
   for (const [picture, path] of Object.entries(paths).filter(([one]) => one.includes(only)))
     for (const scheme of ['light', 'dark']) {
