@@ -44,7 +44,7 @@ th, td { padding: .4rem 1rem .4rem 0; text-align: left; vertical-align: top; bor
 tbody tr:last-child > * { border-bottom: 0 }
 thead th { position: sticky; top: 0; background: var(--card); color: var(--dim); font-weight: 500; white-space: nowrap; box-shadow: inset 0 -1px var(--rule) }
 td { min-width: 5rem } tbody th { min-width: 8rem; font-weight: 500 } td, th { overflow-wrap: break-word } td .button, td button { min-height: 1.5rem; padding: 0 .5rem; font-size: .8125rem } time { white-space: nowrap }
-.key { display: inline-block; min-width: 15rem; overflow-wrap: anywhere } a .key { text-decoration: underline } td .spark { width: 5rem; margin-left: auto } td .bar { min-width: 6rem; margin: .3rem 0 .2rem } th.number, td.number { text-align: right; white-space: nowrap }
+td .wrap { overflow-wrap: anywhere } .key { display: inline-block; min-width: 15rem; overflow-wrap: anywhere } a .key { text-decoration: underline } td .spark { width: 5rem; margin-left: auto } td .bar { min-width: 6rem; margin: .3rem 0 .2rem } th.number, td.number { text-align: right; white-space: nowrap }
 thead a { color: inherit } thead [aria-sort] a { color: var(--text); font-weight: 600 }
 .pager { display: flex; gap: 1rem; padding-top: .75rem }
 .filters { display: flex; flex-wrap: wrap; gap: .5rem .75rem; align-items: end }

@@ -47,6 +47,11 @@ export function badge(text: string, tone: Tone = 'neutral'): Html {
   return html`<span class="badge ${tone}">${text}</span>`;
 }
 
+/** A text with its parts in backticks as code. */
+export function withCode(text: string): Html {
+  return html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+}
+
 /** Text in a fixed-width font, with a button that copies it. */
 export function copyable(text: string): Html {
   return html`<code>${text}</code> ${copyButton(text)}`;

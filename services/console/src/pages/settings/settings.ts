@@ -5,7 +5,7 @@ import type { Visit } from '../../http/visit.ts';
 import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table, withQuery } from '../../ui/table.ts';
-import { badge, time } from '../../ui/text.ts';
+import { badge, time, withCode } from '../../ui/text.ts';
 import { coverage } from './coverage.ts';
 import { settingsPage } from './page.ts';
 import {
@@ -99,7 +99,7 @@ function settingTable(all: readonly ServiceSetting[], visit: Visit): Html {
       {
         title: 'Setting',
         cell: ({ setting: { name, description } }) =>
-          html`<code>${name}</code><div class="dim">${description}</div>`,
+          html`<code>${name}</code><div class="dim">${withCode(description)}</div>`,
       },
       { title: 'Service', cell: ({ service }) => serviceName(service) },
       { title: 'Value', cell: valueCell },
@@ -136,11 +136,11 @@ function settingValue(setting: Setting): Html | undefined {
 }
 
 function valueText(value: string | undefined): Html | undefined {
-  return value === undefined || value === '' ? undefined : html`<code>${value}</code>`;
+  return value === undefined || value === '' ? undefined : html`<code class="wrap">${value}</code>`;
 }
 
 function sourceCell({ source, variable, from }: Setting): Html {
-  return html`${source}${variable !== undefined && html` <code>${variable}</code>`}${from !== undefined && html`<div class="dim">${from}</div>`}`;
+  return html`${source}${variable !== undefined && html` <code class="wrap">${variable}</code>`}${from !== undefined && html`<div class="dim">${from}</div>`}`;
 }
 
 function replicaTable(reports: readonly ServiceSettings[], { url, nowMs }: Visit): Html {
