@@ -20,7 +20,7 @@ const untested = ['docker'];
 /** Calls whose program is not in the code: its values. */
 const variablePrograms: Readonly<Record<string, readonly string[]>> = {
   'packages/testkit/src/chromium.ts': ['chromium-headless-shell'],
-  'packages/testkit/src/kube-suite.ts': ['etcd', 'kube-apiserver', 'kubectl'],
+  'packages/testkit/src/kube-binaries.ts': ['etcd', 'kube-apiserver', 'kubectl'],
   'packages/testkit/src/processes.ts': [],
   'packages/testkit/src/text-proxies.ts': ['envoy', 'caddy', 'nginx'],
   'client-sdk/test/integration/runtimes/runtimes.test.ts': ['node-22.12.0', 'deno', 'bun', 'workerd'],

@@ -1,4 +1,4 @@
-import { parseDuration } from '@tollgate/kit/time';
+import { formatDuration, parseDuration } from '@tollgate/kit/time';
 import type { Sleep } from '@tollgate/oauth2-client/device';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Source } from '../connection/connect.ts';
@@ -98,7 +98,7 @@ export function parseInterval(minMs: number, maxMs: number): (text: string) => n
     const ms = parseDuration(text) ?? 0;
     if (ms < minMs || ms > maxMs)
       throw new InvalidArgumentError(
-        `It is a duration from ${minMs}ms to ${maxMs / 1000}s, such as 5s or 10m.`,
+        `It is a duration from ${formatDuration(minMs)} to ${formatDuration(maxMs)}, such as 5s.`,
       );
     return ms;
   };
