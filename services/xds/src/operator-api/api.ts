@@ -11,6 +11,13 @@ import { schemas } from './schemas.ts';
 import { getStatus } from './status.ts';
 import { validateManifests } from './validate.ts';
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The right that callers of the admin API need. */
+    readonly right?: Right;
+  }
+}
+
 /** Lets a request pass. @throws AppError */
 export type Authenticate = (request: FastifyRequest, right: Right) => Promise<void> | void;
 
@@ -33,12 +40,6 @@ const handlersOf = (state: ServerState): Handlers => ({
 
 const prefix = '/v1';
 
-const toRoute = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1');
-
-const rights = new Map<string | undefined, Right>(
-  Object.values(operations).map(({ path, right }) => [toRoute(path), right]),
-);
-
 /** The text of a dry run, in which each quote and end of a line is escaped. */
 const bodyLimitBytes = 2 * 1024 * 1024;
 
@@ -47,7 +48,8 @@ export function addAdminApi(app: FastifyInstance, state: ServerState, authentica
   const handlers = Object.entries(handlersOf(state));
   const addRoutes = (api: FastifyInstance, _options: object, done: () => void): void => {
     api.addHook('onRequest', async (request) => {
-      await authenticate(request, rights.get(request.routeOptions.url) ?? 'read');
+      // Unknown paths need a token, too.
+      await authenticate(request, request.routeOptions.config.right ?? 'read');
     });
     api.setErrorHandler<FastifyError>((error, _request, reply) => sendError(error, reply, state.logger));
     api.setNotFoundHandler(() => {
@@ -56,10 +58,11 @@ export function addAdminApi(app: FastifyInstance, state: ServerState, authentica
     for (const [id, handler] of handlers) {
       // Parsed boundary: entries lose the type of their keys.
       const operation = operations[id as OperationId];
-      const { method, path } = operation;
+      const { method, path, right } = operation;
       api.route({
         method,
-        url: toRoute(path.slice(prefix.length)),
+        url: path.slice(prefix.length).replaceAll(/\{(\w+)\}/g, ':$1'),
+        config: { right },
         schema: {
           ...('params' in operation && { params: toSchema(operation.params) }),
           ...('query' in operation && { querystring: toSchema(operation.query) }),
