@@ -3,7 +3,7 @@ import { formatPeriod } from '@tollgate/rules/windows';
 import type { LimitCheck } from './check.ts';
 import type { Limit } from './find-limit.ts';
 import { KeyHistory } from './key-history.ts';
-import { type KeyHits, KeySketch, shorten, shortenEntries, toKey } from './key-sketch.ts';
+import { type KeyHits, KeySketch, shorten, shortenEntries } from './key-sketch.ts';
 import { Code } from './wire/response.ts';
 
 /** Refusals that are kept, the last ones. */
@@ -74,7 +74,7 @@ export class Activity {
     const newest = this.#refusals.slice(0, this.#nextRefusal).reverse();
     return {
       seconds: Math.max(1, this.#nowSeconds() - started),
-      keys: sumKeys([...sketches].flatMap(({ keys }) => [...keys.values()])),
+      keys: sumKeys([...sketches].flatMap(({ keys }) => [...keys])),
       maxMissedHits: [...sketches].reduce((sum, { maxMissedHits }) => sum + maxMissedHits, 0),
       refusals: [...newest, ...this.#refusals.slice(this.#nextRefusal).reverse()],
     };
@@ -115,10 +115,9 @@ export class Activity {
 }
 
 /** Equal keys are added up, the heaviest first. */
-function sumKeys(counters: readonly KeyHits[]): readonly TopKey[] {
+function sumKeys(counters: readonly (readonly [string, KeyHits])[]): readonly TopKey[] {
   const sums = new Map<string, { -readonly [Field in keyof TopKey]: TopKey[Field] }>();
-  for (const { domain, entries, hits } of counters) {
-    const key = toKey(domain, entries);
+  for (const [key, { domain, entries, hits }] of counters) {
     const sum = sums.get(key);
     if (sum === undefined) sums.set(key, { domain, entries, hits });
     else sum.hits += hits;

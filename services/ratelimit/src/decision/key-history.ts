@@ -49,7 +49,7 @@ export class KeyHistory {
 
   /** Adds a minute that has ended. */
   add(sketch: KeySketch): void {
-    const merged = merge(this.#records, sketch, sketch.minute);
+    const merged = merge(this.#records, sketch);
     const sorted = byHits(merged);
     this.#missed = addMissed(this.#missed, sketch, sorted.slice(maxKeys));
     this.#records = sorted.length > maxKeys ? new Map(sorted.slice(0, maxKeys)) : merged;
@@ -62,7 +62,7 @@ export class KeyHistory {
     const minutes = Array.from({ length: minute - first + 1 }, (_, index) => first + index);
     const missed = addMissed(this.#missed, current, []);
     const isComplete = minutes.every((one) => !missed.has(one));
-    const keys = byHits(merge(this.#records, current, minute)).map(([, { minutes: known, ...key }]) => {
+    const keys = byHits(merge(this.#records, current)).map(([, { minutes: known, ...key }]) => {
       const byMinute = new Map(known.map((one) => [one.minute, one]));
       const numbers = (name: 'hits' | 'refused' | 'peakSecond') =>
         minutes.map((one) => byMinute.get(one)?.[name] ?? 0);
@@ -79,18 +79,16 @@ export class KeyHistory {
 /** The records with the keys of a minute, without minutes that are more than an hour older. */
 function merge(
   records: ReadonlyMap<string, KeyRecord>,
-  sketch: KeySketch,
-  minute: number,
+  { minute, keys }: KeySketch,
 ): ReadonlyMap<string, KeyRecord> {
   const merged = new Map<string, KeyRecord>();
   for (const [name, record] of records) {
     const minutes = record.minutes.filter((one) => one.minute > minute - maxMinutes);
     if (minutes.length > 0) merged.set(name, { ...record, minutes });
   }
-  for (const [name, { domain, entries, rule, isOwn, ...counted }] of sketch.keys) {
+  for (const [name, { domain, entries, rule, isOwn, hits, refused, peakSecond, missed }] of keys) {
     const minutes = merged.get(name)?.minutes ?? [];
-    const { hits, refused, peakSecond, missed } = counted;
-    const added = { minute: sketch.minute, hits, refused, peakSecond, missed };
+    const added = { minute, hits, refused, peakSecond, missed };
     merged.set(name, { domain, entries, rule, isOwn, minutes: [...minutes, added] });
   }
   return merged;

@@ -85,7 +85,7 @@ export class KeySketch {
 }
 
 /** Equal for equal keys, also where their texts are shortened. */
-export function toKey(domain: string, entries: readonly Entry[]): string {
+function toKey(domain: string, entries: readonly Entry[]): string {
   let key = shorten(domain);
   const count = Math.min(entries.length, maxEntries);
   for (let i = 0; i < count; i += 1) {
