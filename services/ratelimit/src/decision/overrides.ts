@@ -1,6 +1,5 @@
 import { retry } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
-import { compareText } from '@tollgate/kit/text';
 import { maxTimerMs } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
 import { errors } from '../errors.ts';
@@ -76,9 +75,8 @@ export class Overrides {
     return this.#byName.size > 0;
   }
 
-  /** Sorted by domain and entries. */
   list(): readonly Override[] {
-    return [...this.#byName].sort(([a], [b]) => compareText(a, b)).map(([, override]) => override);
+    return [...this.#byName.values()];
   }
 
   find(domain: string, entries: readonly Entry[]): Override | undefined {

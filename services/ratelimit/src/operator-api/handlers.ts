@@ -7,7 +7,7 @@ import { jsonReply } from '../http/router.ts';
 import type { StatsRegistry } from '../metrics/registry.ts';
 import { createTrialReport } from '../trial/report.ts';
 import { resetByPrefix, resetCounters } from './counters.ts';
-import { listDomains, listLimits, selectPage } from './limit-list.ts';
+import { listDomains, listLimits, selectDomain, selectPage } from './limit-list.ts';
 import { type Handlers, operations } from './operations.ts';
 import { overrideHandlers } from './override-handlers.ts';
 import {
@@ -153,11 +153,4 @@ function ruleHandlers({
       });
     },
   };
-}
-
-function selectDomain<T extends { readonly domain: string }>(
-  items: readonly T[],
-  domain: string | undefined,
-): readonly T[] {
-  return domain === undefined ? items : items.filter((item) => item.domain === domain);
 }

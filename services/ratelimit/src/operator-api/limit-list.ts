@@ -88,6 +88,14 @@ function toKey(domain: string, levels: readonly string[]): string {
   return [domain, ...levels].join('\0');
 }
 
+/** The items of a domain, or all. */
+export function selectDomain<T extends { readonly domain: string }>(
+  items: readonly T[],
+  domain: string | undefined,
+): readonly T[] {
+  return domain === undefined ? items : items.filter((item) => item.domain === domain);
+}
+
 interface PageQuery {
   readonly limit: number;
   /** Items whose name has this text. */

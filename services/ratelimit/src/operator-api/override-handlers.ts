@@ -9,7 +9,7 @@ import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import { makeChange } from './audit.ts';
 import type { CounterContext } from './counters.ts';
-import { selectPage } from './limit-list.ts';
+import { selectDomain, selectPage } from './limit-list.ts';
 import { type Caller, type Handlers, operations } from './operations.ts';
 import {
   type Fields,
@@ -38,7 +38,7 @@ export function overrideHandlers(
   return {
     async listOverrides({ url }) {
       const { domain, ...query } = parseListQuery(url, operations.listOverrides.list);
-      const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
+      const all = selectDomain(overrides.list(), domain);
       const named = all.map((override) => ({ override, name: toListName(override) }));
       const { page, ...next } = selectPage(named, ({ name }) => name, query);
       return jsonReply({ overrides: page.map(({ override }) => toPublic(override)), ...next });
