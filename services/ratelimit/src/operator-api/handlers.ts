@@ -2,6 +2,7 @@ import type { StartReport } from '@tollgate/kit/start-report';
 import type { Activity } from '../decision/activity.ts';
 import type { Overrides } from '../decision/overrides.ts';
 import { describeLimit, peekCounters } from '../decision/peek.ts';
+import type { RateLimitRequest } from '../decision/wire/request.ts';
 import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import type { StatsRegistry } from '../metrics/registry.ts';
@@ -41,21 +42,16 @@ export interface HandlersContext extends ReservationContext {
 /** The counter API. @see docs/counter-api.md */
 export function counterHandlers(context: HandlersContext): Handlers {
   const { activity } = context;
+  const peek = async (request: RateLimitRequest) => ({
+    domain: request.domain,
+    ...(await peekCounters(context, request)),
+  });
   return {
     ...overrideHandlers(context),
     ...ruleHandlers(context),
     getSettings: async () => jsonReply(context.report.get()),
-    async peekCounters({ body }) {
-      const request = parseRequest(body);
-      return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });
-    },
-    async peekDomains({ body }) {
-      const peeks = parseRequests(body).map(async (request) => ({
-        domain: request.domain,
-        ...(await peekCounters(context, request)),
-      }));
-      return jsonReply({ peeks: await Promise.all(peeks) });
-    },
+    peekCounters: async ({ body }) => jsonReply(await peek(parseRequest(body))),
+    peekDomains: async ({ body }) => jsonReply({ peeks: await Promise.all(parseRequests(body).map(peek)) }),
     async resetCounters({ body }, caller) {
       const fields = parseObject(body);
       if ('prefix' in fields) {
@@ -99,17 +95,8 @@ export function counterHandlers(context: HandlersContext): Handlers {
         complete: isComplete,
         keys: listed.map(({ domain, entries, rule, isOwn, ...counted }) => {
           const override = context.overrides.findPublic(domain, entries);
-          return {
-            ...{
-              domain,
-              entries,
-              ...describeLimit({ rule, metricPath: rule.metricPath }),
-              fromRequest: isOwn,
-            },
-            ...(override !== undefined && { override }),
-            ...{ hits: counted.hits, refused: counted.refused },
-            ...{ peakSecond: counted.peakSecond, missed: counted.missed },
-          };
+          const limit = describeLimit({ rule, metricPath: rule.metricPath });
+          return { domain, entries, ...limit, fromRequest: isOwn, ...(override && { override }), ...counted };
         }),
       });
     },
