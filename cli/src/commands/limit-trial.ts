@@ -1,8 +1,8 @@
 import { type LimiterSchemas as Schemas, unwrap, type XdsClient } from '@tollgate/admin-clients/clients';
+import { parsePolicyDomain } from '@tollgate/policies/definition/resource-shape';
 import { readDocuments } from '@tollgate/policies/files/documents';
-import { findTrials, type Manifest, nameOf } from '@tollgate/policies/files/trial';
+import { domainOf, findTrials, type Manifest, nameOf } from '@tollgate/policies/files/trial';
 import { isMapping } from '@tollgate/rules/resource-fields';
-import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import { formatYaml } from '@tollgate/yaml/documents';
 import type { Command } from 'commander';
 import { connectLimiters, connectXds } from '../connection/connect.ts';
@@ -134,10 +134,8 @@ async function readStored(client: XdsClient, domain: string): Promise<readonly S
 }
 
 async function listPaths(client: XdsClient, domain: string) {
-  if (domain.startsWith(policyDomainPrefix)) {
-    const [namespace = '', name = ''] = domain.slice(policyDomainPrefix.length).split('/');
-    return [{ kind: 'AccessPolicy', namespace, name } as const];
-  }
+  const policy = parsePolicyDomain(domain);
+  if (policy !== undefined) return [{ kind: 'AccessPolicy', ...policy } as const];
   const query = { kind: 'RateLimitConfig', domain, limit: maxItems } as const;
   const { objects } = await unwrap(client.GET('/v1/objects', { params: { query } }));
   return objects.map(({ kind, namespace, name }) => ({ kind, namespace, name }));
@@ -158,11 +156,4 @@ function toObjects(text: string, path: string): readonly StoredObject[] {
   return readDocuments({ path, text, isNamed: false }).documents.flatMap(({ kind, value }) =>
     (kind === 'policy' || kind === 'config') && isMapping(value) ? [{ manifest: value }] : [],
   );
-}
-
-function domainOf(manifest: Manifest): string {
-  const { namespace, name } = nameOf(manifest);
-  const { spec } = manifest;
-  if (manifest.kind === 'AccessPolicy') return `${policyDomainPrefix}${namespace}/${name}`;
-  return isMapping(spec) ? String(spec.domain) : '';
 }

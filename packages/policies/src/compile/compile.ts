@@ -1,4 +1,5 @@
 import type { RuleProblem } from '@tollgate/rules/problem';
+import { policyDomain } from '../definition/resource-shape.ts';
 import type { AccessSpec, LimitSpec, PolicyResource, PolicySpec, RuleSpec } from '../definition/spec.ts';
 import { PathIndex } from '../match/path-index.ts';
 import { RegexBudget } from '../match/path-pattern.ts';
@@ -7,7 +8,7 @@ import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } fro
 import { type Access, authenticated, compileAccess } from './access.ts';
 import { browserHeaders, hasBrowser } from './browser.ts';
 import { findUncovered } from './coverage.ts';
-import { allLimits, checkLimits, type LimitDescriptor, policyDomain, toLimitDescriptor } from './limits.ts';
+import { allLimits, checkLimits, type LimitDescriptor, toLimitDescriptor } from './limits.ts';
 import type { ProtectedResource } from './resource.ts';
 
 /** Access and limits of a part of the target of a policy. */

@@ -4,13 +4,13 @@ import type { Location, RuleProblem } from '@tollgate/rules/problem';
 import {
   type DescriptorSpec,
   getTrialDocument,
-  policyDomainPrefix,
   type RuleDocument,
   type LimitSpec as RuleLimit,
 } from '@tollgate/rules/rule-document';
 import { type FieldName, resourceSpelling, type Spelling } from '@tollgate/rules/spelling';
 import { algorithmValues, storeFailureValues, unitValues, type Values } from '@tollgate/rules/values';
 import { limitAttributes } from '../definition/fields.ts';
+import { policyDomain } from '../definition/resource-shape.ts';
 import type { LimitSpec, PolicyResource, PolicySpec } from '../definition/spec.ts';
 
 /** A limit as the descriptor that counts it. */
@@ -55,11 +55,6 @@ export function allLimits({ limits, defaults, overrides }: PolicySpec): readonly
     ...place(defaults?.limits, 'spec.defaults.limits'),
     ...place(overrides?.limits, 'spec.overrides.limits'),
   ];
-}
-
-/** Domain of the limits of a policy. */
-export function policyDomain({ namespace, name }: Pick<PolicyResource, 'namespace' | 'name'>): string {
-  return `${policyDomainPrefix}${namespace}/${name}`;
 }
 
 /** Messages about the rules have the names of the fields of a policy. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import { resourceKind, ruleFields } from '@tollgate/rules/resource-shape';
-import { policyKind } from '../definition/resource-shape.ts';
+import { policyDomain, policyKind } from '../definition/resource-shape.ts';
 
 /** An AccessPolicy or RateLimitConfig, decoded from YAML. */
 export type Manifest = Readonly<Record<string, unknown>>;
@@ -24,6 +24,13 @@ export function hasTrial(manifest: Manifest): boolean {
 export function nameOf({ metadata }: Manifest): { readonly namespace: string; readonly name: string } {
   const { namespace = 'default', name = '' } = toMapping(metadata);
   return { namespace: String(namespace), name: String(name) };
+}
+
+/** Domain of the limits of a manifest. */
+export function domainOf(manifest: Manifest): string {
+  const { kind, spec } = manifest;
+  if (kind === policyKind) return policyDomain(nameOf(manifest));
+  return isMapping(spec) ? String(spec.domain) : '';
 }
 
 /** A candidate on trial, or why it cannot be. */

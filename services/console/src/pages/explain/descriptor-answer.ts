@@ -1,4 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { badge, copyable, details } from '../../ui/text.ts';
@@ -6,9 +7,6 @@ import { counterCard, outcomeTexts, toBody } from '../limits/counter.ts';
 import { readDescriptor } from '../limits/descriptor.ts';
 import { askLimiters, fullest } from '../limits/replicas.ts';
 import { policyLink } from './policy-link.ts';
-
-/** The domain of the limits of an access policy is this and its name. */
-const policyDomain = 'policy/';
 
 /** The limit and the counter of a descriptor, and the answer that a request with it would get. */
 export async function viewDescriptorAnswer(
@@ -29,8 +27,8 @@ export async function viewDescriptorAnswer(
     Status: isRefused ? 429 : 200,
     Reason: counter === undefined ? outcomeTexts[first.outcome] : undefined,
     Domain: domain,
-    Policy: domain.startsWith(policyDomain)
-      ? policyLink(visit, domain.slice(policyDomain.length))
+    Policy: domain.startsWith(policyDomainPrefix)
+      ? policyLink(visit, domain.slice(policyDomainPrefix.length))
       : undefined,
     Link: copyable(visit.url.href),
   })}</section>${

@@ -1,6 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { parsePolicyDomain } from '@tollgate/policies/definition/resource-shape';
 import { findTrials, nameOf, type PromotableTrial } from '@tollgate/policies/files/trial';
-import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import { formatYaml } from '@tollgate/yaml/documents';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
@@ -33,10 +33,8 @@ async function readObjects(visit: Visit, domain: string): Promise<readonly Store
 
 /** An access policy has a domain of its own. */
 async function listNames(visit: Visit, domain: string): Promise<readonly ObjectName[]> {
-  if (domain.startsWith(policyDomainPrefix)) {
-    const [namespace = '', name = ''] = domain.slice(policyDomainPrefix.length).split('/');
-    return [{ kind: 'AccessPolicy', namespace, name }];
-  }
+  const policy = parsePolicyDomain(domain);
+  if (policy !== undefined) return [{ kind: 'AccessPolicy', ...policy }];
   const query = { kind: 'RateLimitConfig', domain, limit: maxObjects } as const;
   const { objects } = await visit.services.xds((client) => client.GET('/v1/objects', { params: { query } }));
   return objects;

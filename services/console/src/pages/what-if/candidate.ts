@@ -1,8 +1,7 @@
-import { policyDomain } from '@tollgate/policies/compile/limits';
 import { type PolicyDocument, readDocuments } from '@tollgate/policies/files/documents';
 import type { Finding } from '@tollgate/policies/files/finding';
 import { loadPolicies } from '@tollgate/policies/files/load';
-import { hasTrial, type Manifest, nameOf, promote } from '@tollgate/policies/files/trial';
+import { domainOf, hasTrial, type Manifest, nameOf, promote } from '@tollgate/policies/files/trial';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import type { RuleNode } from '@tollgate/rules/rule-set';
 import { formatYaml } from '@tollgate/yaml/documents';
@@ -58,10 +57,8 @@ const kindsOfDocuments = { policy: 'AccessPolicy', config: 'RateLimitConfig' } a
 
 function toObject({ kind, value }: PolicyDocument): readonly CandidateObject[] {
   if ((kind !== 'policy' && kind !== 'config') || !isMapping(value)) return [];
-  const name = nameOf(value);
-  const domain =
-    kind === 'policy' ? policyDomain(name) : String(isMapping(value.spec) ? value.spec.domain : '');
-  return [{ kind: kindsOfDocuments[kind], ...name, manifest: value, domain }];
+  const domain = domainOf(value);
+  return [{ kind: kindsOfDocuments[kind], ...nameOf(value), manifest: value, domain }];
 }
 
 function toPromotedSource({ manifest }: CandidateObject) {
