@@ -2,7 +2,7 @@ import type { Entry } from '@tollgate/rules/match';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { LimitCheck } from './check.ts';
 import type { Limit } from './find-limit.ts';
-import { KeyHistory } from './key-history.ts';
+import { KeyHistory, type KeySelection } from './key-history.ts';
 import { type KeyHits, KeySketch, shorten, shortenEntries } from './key-sketch.ts';
 import { Code } from './wire/response.ts';
 
@@ -81,9 +81,9 @@ export class Activity {
   }
 
   /** The heaviest keys of the last hour. */
-  reportHour(): ReturnType<KeyHistory['report']> {
+  reportHour(selection: KeySelection = {}): ReturnType<KeyHistory['report']> {
     this.#rotate(this.#nowSeconds());
-    return this.#history.report(this.#current);
+    return this.#history.report(this.#current, selection);
   }
 
   #addRefusal(domain: string, limit: Limit, hits: number, code: Code): void {

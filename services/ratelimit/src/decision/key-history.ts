@@ -27,6 +27,13 @@ interface KeyOfHour extends Key {
   readonly missed: readonly number[];
 }
 
+/** The keys of a report, all by default. */
+export interface KeySelection {
+  readonly domain?: string | undefined;
+  /** The number of keys with the most hits. */
+  readonly limit?: number;
+}
+
 interface HistoryReport {
   /** Beginning of the first minute. */
   readonly sinceMs: number;
@@ -55,14 +62,19 @@ export class KeyHistory {
     this.#records = sorted.length > maxKeys ? new Map(sorted.slice(0, maxKeys)) : merged;
   }
 
-  /** The hour that ends with a minute, of which `current` is known so far. */
-  report(current: KeySketch): HistoryReport {
+  /**
+   * The hour that ends with a minute, of which `current` is known so far. Only selected keys get
+   * their numbers: decisions wait meanwhile.
+   */
+  report(current: KeySketch, { domain, limit }: KeySelection): HistoryReport {
     const { minute } = current;
     const first = Math.max(this.#firstMinute, minute - maxMinutes + 1);
     const minutes = Array.from({ length: minute - first + 1 }, (_, index) => first + index);
     const missed = addMissed(this.#missed, current, []);
     const isComplete = minutes.every((one) => !missed.has(one));
-    const keys = byHits(merge(this.#records, current)).map(([, { minutes: known, ...key }]) => {
+    const all = byHits(merge(this.#records, current));
+    const ofDomain = domain === undefined ? all : all.filter(([, key]) => key.domain === domain);
+    const keys = ofDomain.slice(0, limit).map(([, { minutes: known, ...key }]) => {
       const byMinute = new Map(known.map((one) => [one.minute, one]));
       const numbers = (name: 'hits' | 'refused' | 'peakSecond') =>
         minutes.map((one) => byMinute.get(one)?.[name] ?? 0);

@@ -87,13 +87,12 @@ export function counterHandlers(context: HandlersContext): Handlers {
       return jsonReply({ seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) });
     },
     async listKeysOfHour({ url }) {
-      const { domain, limit } = parseListQuery(url, operations.listKeysOfHour.list);
-      const { sinceMs, isComplete, keys } = activity.reportHour();
-      const listed = selectDomain(keys, domain).slice(0, limit);
+      const query = parseListQuery(url, operations.listKeysOfHour.list);
+      const { sinceMs, isComplete, keys } = activity.reportHour(query);
       return jsonReply({
         since: new Date(sinceMs).toISOString(),
         complete: isComplete,
-        keys: listed.map(({ domain, entries, rule, isOwn, ...counted }) => {
+        keys: keys.map(({ domain, entries, rule, isOwn, ...counted }) => {
           const override = context.overrides.findPublic(domain, entries);
           const limit = describeLimit({ rule, metricPath: rule.metricPath });
           return { domain, entries, ...limit, fromRequest: isOwn, ...(override && { override }), ...counted };

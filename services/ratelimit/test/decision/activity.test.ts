@@ -96,6 +96,8 @@ t.test('the keys of the last hour have their hits by minute', async (t) => {
     { entries: [{ value: 'b' }], hits: [0, 0, 10], peakSecond: [0, 0, 10] },
     { entries: [{ value: 'a' }], hits: [9, 0, 0], refused: [3, 0, 0] },
   ]);
+  t.strictSame(activity.reportHour({ domain: 'd', limit: 1 }).keys.map(firstValue), ['b']);
+  t.strictSame(activity.reportHour({ domain: 'other' }).keys, []);
   nowMs = 60 * 60_000 + 1_000;
   const later = activity.reportHour();
   t.equal(later.sinceMs, 60_000);
