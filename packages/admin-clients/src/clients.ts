@@ -88,7 +88,8 @@ export class RequestError extends Error {
   }
 }
 
-interface Result<T> {
+/** The result of a request, for `unwrap`. */
+export interface Result<T> {
   readonly data?: T | undefined;
   readonly error?: unknown;
   readonly response: Response;

@@ -6,7 +6,9 @@ import {
   createXdsClient,
   type LimiterClient,
   RequestError,
+  type Result,
   unwrap,
+  type XdsClient,
 } from '@tollgate/admin-clients/clients';
 import type { Settings } from '../config/settings.ts';
 import { fetchAt } from './fetch-at.ts';
@@ -35,9 +37,8 @@ export class ServiceError extends Error {
   }
 }
 
-type XdsClient = ReturnType<typeof createXdsClient>;
-
-type Request<Client, T> = (client: Client) => Promise<{ data?: T; error?: unknown; response: Response }>;
+/** Sends a request by a client. */
+export type Request<Client, T> = (client: Client) => Promise<Result<T>>;
 
 /** The result of one replica. */
 export interface ReplicaResult<T> {
@@ -109,9 +110,7 @@ export class SessionClients {
   async #askAll<T>(
     service: string,
     urls: readonly string[],
-    send: (
-      target: Omit<ClientOptions, 'token'>,
-    ) => Promise<{ data?: T; error?: unknown; response: Response }>,
+    send: (target: Omit<ClientOptions, 'token'>) => Promise<Result<T>>,
   ): Promise<readonly ReplicaResult<T>[]> {
     const { settings, addresses } = this.#options;
     const replicas = await resolveReplicas(urls, addresses);
@@ -131,11 +130,7 @@ export class SessionClients {
     );
   }
 
-  async #ask<T>(
-    service: string,
-    url: string,
-    send: () => Promise<{ data?: T; error?: unknown; response: Response }>,
-  ): Promise<T> {
+  async #ask<T>(service: string, url: string, send: () => Promise<Result<T>>): Promise<T> {
     const { outages } = this.#options;
     try {
       const value = await this.timer.measure(unwrap(send()));

@@ -4,11 +4,10 @@ import { compareText } from '@tollgate/kit/text';
 import { errors } from '../../errors.ts';
 import { problemOf } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
+import type { Request } from '../../services/session-clients.ts';
 import { problem } from '../../ui/messages.ts';
 
 export type { Schemas };
-
-type Request<T> = (client: LimiterClient) => Promise<{ data?: T; error?: unknown; response: Response }>;
 
 /** The results of all replicas that answered. */
 export interface Answers<T> {
@@ -18,7 +17,7 @@ export interface Answers<T> {
 }
 
 /** Sends a request to every replica of the rate limit service. */
-export async function askLimiters<T>(visit: Visit, request: Request<T>): Promise<Answers<T>> {
+export async function askLimiters<T>(visit: Visit, request: Request<LimiterClient, T>): Promise<Answers<T>> {
   const results = await visit.services.limiters(request);
   const values = results.flatMap(({ result }) => (result.ok ? [result.value] : []));
   if (results.length === 0) return { values, problems: [noLimiters] };
@@ -44,7 +43,10 @@ const noLimiters = problem({
  *
  * @throws ServiceError when any replica fails, which has the reason; AppError `no_limiters`
  */
-export async function changeLimiters<T>(visit: Visit, request: Request<T>): Promise<readonly T[]> {
+export async function changeLimiters<T>(
+  visit: Visit,
+  request: Request<LimiterClient, T>,
+): Promise<readonly T[]> {
   const results = await visit.services.limiters(request);
   if (results.length === 0) throw errors.no_limiters();
   return results.map(({ result }) => {
