@@ -1,3 +1,5 @@
+import { adminScopePrefix, hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
+
 /**
  * Pages and actions with the admin scope that each needs (docs/admin-scopes.md). Without the scope,
  * a person gets neither link nor button, and 403 for the request.
@@ -26,20 +28,16 @@ const scopes = {
 /** A page or action with rights of its own. */
 export type Permission = keyof typeof scopes;
 
-const prefix = 'tollgate:';
-
 /** All scopes of the table, or those of them that a setting names. */
 export function requestedScopes(only: readonly string[]): readonly string[] {
   const all = new Set(Object.values(scopes).filter((scope) => scope !== undefined));
-  return [...all].filter((scope) => only.length === 0 || only.includes(scope)).map((scope) => prefix + scope);
+  return [...all]
+    .filter((scope) => only.length === 0 || only.includes(scope))
+    .map((scope) => adminScopePrefix + scope);
 }
 
-/** Whether the granted scopes, as in a token response, suffice. `…:write` includes `…:read`. */
+/** Whether the granted scopes, as in a token response, suffice. */
 export function isPermitted(granted: ReadonlySet<string>, permission: Permission): boolean {
   const scope: string | undefined = scopes[permission];
-  return (
-    scope === undefined ||
-    granted.has(prefix + scope) ||
-    (scope.endsWith(':read') && granted.has(prefix + scope.replace(/:read$/, ':write')))
-  );
+  return scope === undefined || hasAdminScope(granted, adminScopePrefix + scope);
 }
