@@ -76,10 +76,6 @@ export class Live {
     return this.#points.filter(({ atMs }) => atMs >= sinceMs);
   }
 
-  latest(): Point | undefined {
-    return this.#points.at(-1);
-  }
-
   replicas(): readonly Replica[] {
     return [...this.#replicas.values()];
   }

@@ -22,8 +22,4 @@ export class Outages {
   recordResponse(url: string): void {
     this.#outages.delete(url);
   }
-
-  find(url: string): Outage | undefined {
-    return this.#outages.get(url);
-  }
 }
