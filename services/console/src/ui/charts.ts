@@ -13,7 +13,7 @@ export function limitBar({
   const share = limit > 0 ? Math.min(used / limit, 1) : 1;
   const state = refused > 0 || share >= 1 ? 'over' : share >= 0.8 ? 'near' : 'free';
   const text = `${used} of ${limit} used, ${refused} refused`;
-  return html`<svg class="bar ${state}" role="img" aria-label="${text}" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${text}</title><rect width="${(share * 100).toFixed(1)}" height="1"/></svg>`;
+  return bar(state, text, html`<rect width="${(share * 100).toFixed(1)}" height="1"/>`);
 }
 
 /**
@@ -29,7 +29,12 @@ export function periodBar(
   // A short period is visible, too.
   const x = Math.min(position(fromMs), 99);
   const width = Math.max(1, position(toMs) - x);
-  return html`<svg class="bar period" role="img" aria-label="${label}" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${label}</title><rect x="${x.toFixed(1)}" width="${width.toFixed(1)}" height="1"/></svg>`;
+  return bar('period', label, html`<rect x="${x.toFixed(1)}" width="${width.toFixed(1)}" height="1"/>`);
+}
+
+/** Its rectangle is in percent of the width. */
+function bar(kind: string, label: string, rectangle: Html): Html {
+  return html`<svg class="bar ${kind}" role="img" aria-label="${label}" viewBox="0 0 100 1" preserveAspectRatio="none"><title>${label}</title>${rectangle}</svg>`;
 }
 
 /** A line without axes, from the oldest value to the newest. Gaps are left out. */
