@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
 import { helmIsMissing, renderChart } from './support/helm.ts';
-import type { ManifestObject } from './support/manifests.ts';
-import { parseManifests } from './support/manifests.ts';
+import { type ManifestObject, parseManifests } from './support/manifests.ts';
 
 interface Rule {
   readonly apiGroups: readonly string[];
