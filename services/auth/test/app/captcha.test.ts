@@ -1,9 +1,9 @@
 import { type EchoedRequest, startJsonServer } from '@tollgate/testkit/echo';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { relyingParty } from '../helpers/authenticator.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const unsolved = 'captcha protection: request disallowed (no captcha_token found)';
 

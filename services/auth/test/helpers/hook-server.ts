@@ -2,9 +2,9 @@ import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { JsonObject } from '@tollgate/kit/json';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import type t from 'tap';
 import type { HookName } from '../../src/config/hook-definitions.ts';
-import { startWebServer } from './web-server.ts';
 
 /** A signing secret and its form in the settings. */
 export interface HookSecret {

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type t from 'tap';
-import { startWebServer } from './web-server.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import type t from 'tap';
-import { startWebServer } from './web-server.ts';
 
 /** A received request. */
 interface VerifyRequest {

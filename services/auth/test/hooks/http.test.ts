@@ -1,4 +1,5 @@
 import { createLogger } from '@tollgate/kit/logger';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import postgres from 'postgres';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
@@ -8,7 +9,6 @@ import { defaultHttpLimits, type HttpLimits } from '../../src/hooks/http.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { expectedSignature, hookSecret, startHookServer } from '../helpers/hook-server.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const first = hookSecret('a');
 const second = hookSecret('b');

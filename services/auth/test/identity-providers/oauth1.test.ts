@@ -1,10 +1,10 @@
 // cspell:ignore nnch pfkkdhi chapo
 import { createHmac, randomUUID } from 'node:crypto';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { signOAuth1 } from '../../src/identity-providers/oauth1.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const apiUrl = 'http://localhost:9999';
 

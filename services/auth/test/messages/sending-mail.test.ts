@@ -1,7 +1,7 @@
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { type AuthServer, signedIn } from '../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 

@@ -1,6 +1,7 @@
 // Whether a token is valid, and its end.
 import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet, jwtVerify } from 'jose';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
@@ -17,7 +18,6 @@ import {
   type ShownClient,
 } from '../helpers/oauth-clients.ts';
 import { privateKeys } from '../helpers/signing-keys.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 async function start(t: Test) {
   const server = await startAuthServer(t, authorizationServer);

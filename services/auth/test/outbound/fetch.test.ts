@@ -1,7 +1,7 @@
 import type { lookup } from 'node:dns';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { classifyAddress, fetchText, postText } from '../../src/outbound/fetch.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 30_000, maxBytes: 1000 };
 

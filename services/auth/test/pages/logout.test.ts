@@ -2,6 +2,7 @@
 import { text } from 'node:stream/consumers';
 import { AuthClient } from '@supabase/auth-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import { decodeJwt } from 'jose';
 import * as openid from 'openid-client';
 import t, { type Test } from 'tap';
@@ -9,7 +10,6 @@ import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { applicationUri, checkRequest, oauthServer } from '../helpers/oauth-clients.ts';
 import { privateKeys } from '../helpers/signing-keys.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 t.setTimeout(120_000);
 const apiUrl = 'http://localhost:9999';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { startJsonServer } from '@tollgate/testkit/echo';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
@@ -9,7 +10,6 @@ import { startHookServer } from '../helpers/hook-server.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
 import { rawRequest } from '../helpers/raw-request.ts';
 import { findUnreadableRows } from '../helpers/readable-rows.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const apiUrl = 'https://auth.example.com/auth/v1';
 const pagesUrl = `${apiUrl}/pages`;

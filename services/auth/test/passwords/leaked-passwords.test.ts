@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import type { Test } from 'tap';
 import t from 'tap';
 import { LeakedPasswords } from '../../src/passwords/leaked-passwords.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const leaked = 'correct horse battery staple';
 const digits = createHash('sha1').update(leaked).digest('hex').toUpperCase();

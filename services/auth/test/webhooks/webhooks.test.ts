@@ -1,10 +1,10 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { expectedSignature, type HookServer, startHookServer } from '../helpers/hook-server.ts';
-import { startWebServer } from '../helpers/web-server.ts';
 
 const token = adminToken({ email: 'root@example.com' });
 const enabled = { EVENT_WEBHOOKS_ENABLED: 'true', EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1' };

@@ -1,6 +1,6 @@
-import { createServer } from 'node:http';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startXdsServer } from '@tollgate/testkit/services';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import postgres, { type Sql } from 'postgres';
 import type { Test } from 'tap';
 import type { TestLimiter } from './limiter.ts';
@@ -171,9 +171,6 @@ spec: { domain: planted, ${JSON.stringify(attack('yaml-field'))}: 1 }
 export async function startPlantedMetrics(t: Test): Promise<string> {
   const version = attack('version').replaceAll('"', '\\"');
   const text = `auth_ext_authz_checks_total{result="allowed"} 1\ntollgate_build_info{version="${version}"} 1\nprocess_start_time_seconds 1\n`;
-  const server = createServer((_request, response) => void response.end(text));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
-  t.teardown(() => server.close());
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/metrics`;
+  const { port } = await startWebServer(t, (_request, response) => response.end(text));
+  return `http://127.0.0.1:${port}/metrics`;
 }

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import type { Test } from 'tap';
 
 /** Parameters of `GET /api/v1/query_range`. */
@@ -17,7 +15,7 @@ type Answer = (query: RangeQuery) => { readonly status: number; readonly body: u
 export async function startPrometheus(t: Test) {
   let answer: Answer = () => ({ status: 503, body: 'Service Unavailable' });
   const requests: RangeQuery[] = [];
-  const server = createServer((request, response) => {
+  const { port } = await startWebServer(t, (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '', 'http://prometheus');
     const read = (name: string) => Number(searchParams.get(name));
     const query = {
@@ -28,11 +26,9 @@ export async function startPrometheus(t: Test) {
     const { status, body } = pathname === '/api/v1/query_range' ? answer(query) : { status: 404, body: '' };
     response.statusCode = status;
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     requests: (): readonly RangeQuery[] => requests,
     /** Sets what it answers. Before, it is unavailable. */
     answer(next: Answer): void {

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import type { Test } from 'tap';
 
 /** A proxy of an auth server that can spoil access tokens. */
@@ -15,7 +13,7 @@ export interface RefusingProxy {
 
 /** Starts a proxy; stopped when the test ends. */
 export async function startRefusingProxy(t: Test): Promise<RefusingProxy> {
-  const server = createServer(async (request, response) => {
+  const { port } = await startWebServer(t, async (request, response) => {
     const path = request.url ?? '';
     const headers = new Headers(request.headers as Record<string, string>); // no repeated ones
     for (const name of ['host', 'connection', 'content-length', 'transfer-encoding']) headers.delete(name);
@@ -32,13 +30,6 @@ export async function startRefusingProxy(t: Test): Promise<RefusingProxy> {
     response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
     response.end(await answer.text());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo; // it listens on TCP
   const proxy: RefusingProxy = { url: `http://127.0.0.1:${port}`, target: '', refusals: 0 };
   return proxy;
 }

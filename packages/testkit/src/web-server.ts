@@ -1,20 +1,17 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type t from 'tap';
+import type { Test } from 'tap';
 
 /** A web server on loopback. */
-export interface WebServer {
+interface WebServer {
   readonly port: number;
   /** Requested paths with their query. */
   readonly requests: readonly string[];
 }
 
-/** Starts a web server with a handler. */
-export async function startWebServer(
-  test: Pick<typeof t, 'teardown'>,
-  answer: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<WebServer> {
+/** Starts a web server with a handler; stopped when the test ends. */
+export async function startWebServer(t: Pick<Test, 'teardown'>, answer: RequestListener): Promise<WebServer> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(request.url ?? '');
@@ -22,7 +19,7 @@ export async function startWebServer(
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  test.teardown(() => {
+  t.teardown(() => {
     server.closeAllConnections();
     server.close();
   });
