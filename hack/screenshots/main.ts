@@ -5,6 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { createLimiterClient, unwrap } from '@tollgate/admin-clients/clients';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
 import { temporaryFolder } from '@tollgate/testkit/folders';
@@ -151,13 +152,11 @@ async function overrideLimit({ limiterAdmin }: Ports, userId: string): Promise<v
     { key: 'plan', value: 'pro' },
     { key: 'user_id', value: userId },
   ];
-  const response = await fetch(`http://127.0.0.1:${limiterAdmin}/v1/overrides`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${limiterToken}` },
-    body: JSON.stringify({
-      ...{ domain: 'policy/shop/orders', descriptors: [{ entries }] },
-      ...{ requestsPerUnit: 1200, ttlSeconds: 7200, reason: 'Import of the spring catalogue' },
-    }),
-  });
-  if (!response.ok) throw new Error(`no override: ${response.status} ${await response.text()}`);
+  const url = `http://127.0.0.1:${limiterAdmin}`;
+  const client = createLimiterClient({ url, token: limiterToken, timeoutMs: 20_000 });
+  const body = {
+    ...{ domain: 'policy/shop/orders', descriptors: [{ entries }] },
+    ...{ requestsPerUnit: 1200, ttlSeconds: 7200, reason: 'Import of the spring catalogue' },
+  };
+  await unwrap(client.PUT('/v1/overrides', { body }));
 }

@@ -1,3 +1,4 @@
+import { type AuthClient, createAuthClient, unwrap } from '@tollgate/admin-clients/clients';
 import { serviceKey } from '@tollgate/kit/service-key';
 
 /** Password of all users. */
@@ -49,80 +50,106 @@ const emailOf = (name: string) => `${name.toLowerCase().replace(' ', '.')}@examp
 
 /** Creates users, organizations, keys, clients, a provider and an endpoint of events. */
 export async function createRecords(authUrl: string, jwtSecret: string): Promise<Records> {
-  const send = async (
-    method: string,
-    path: string,
-    body?: object,
-  ): Promise<Readonly<Record<string, string>>> => {
-    const response = await fetch(authUrl + path, {
-      method,
-      headers: { authorization: `Bearer ${serviceKey(jwtSecret)}`, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-    return text === '' ? {} : JSON.parse(text); // Of the admin API.
+  const client = createAuthClient({ url: authUrl, token: serviceKey(jwtSecret), timeoutMs: 20_000 });
+  const hook = { name: 'billing', url: 'http://127.0.0.1:1/events' };
+  await unwrap(client.POST('/admin/webhooks', { body: hook }));
+  const users = await createUsers(client, authUrl);
+  const organizations = await createOrganizations(client, users.ids);
+  const programs = await createKeys(client, organizations);
+  await createApplications(client);
+  return {
+    callers: [...users.callers, ...programs],
+    userId: users.ids[0] ?? '',
+    organizationId: organizations[0] ?? '',
   };
-  await send('POST', '/admin/webhooks', { name: 'billing', url: 'http://127.0.0.1:1/events' });
+}
+
+interface Users {
+  readonly ids: readonly string[];
+  readonly callers: readonly Caller[];
+}
+
+async function createUsers(client: AuthClient, authUrl: string): Promise<Users> {
   const ids: string[] = [];
   const callers: Caller[] = [];
   for (const { name, plan, perMinute, ...person } of people) {
-    const user = await send('POST', '/admin/users', {
+    const body = {
       ...{ email: emailOf(name), password, email_confirm: person.isUnconfirmed !== true },
       ...{ user_metadata: { full_name: name }, app_metadata: plan === undefined ? {} : { plan } },
-    });
-    ids.push(String(user.id));
+    };
+    const { id } = await unwrap(client.POST('/admin/users', { body }));
+    ids.push(id);
     for (const agent of perMinute > 0 ? userAgents : []) {
       const token = await signIn(authUrl, emailOf(name), agent);
       if (agent === userAgents[0]) callers.push({ perMinute, authorization: `Bearer ${token}` });
     }
-    if (person.isBanned) await send('PUT', `/admin/users/${user.id}`, { ban_duration: '720h' });
+    const path = { user_id: id };
+    if (person.isBanned)
+      await unwrap(
+        client.PUT('/admin/users/{user_id}', { params: { path }, body: { ban_duration: '720h' } }),
+      );
   }
-  const organizations: string[] = [];
-  for (const [name, plan] of Object.entries({
-    Navy: 'pro',
-    'Bletchley Park': 'enterprise',
-    Langley: 'pro',
-  })) {
-    const { id = '' } = await send('POST', '/admin/organizations', {
-      name,
-      plan,
-      owner_id: ids[organizations.length],
-    });
-    organizations.push(id);
-    for (const member of ids.slice(3, 6))
-      await send('PUT', `/admin/organizations/${id}/members/${member}`, { role: 'member' });
-    await send('PUT', `/admin/organizations/${id}/domains/${name.toLowerCase().replace(' ', '-')}.example`);
+  return { ids, callers };
+}
+
+/** Returns their ids. The first users are the owners, and three others are members of all. */
+async function createOrganizations(
+  client: AuthClient,
+  userIds: readonly string[],
+): Promise<readonly string[]> {
+  const plans = { Navy: 'pro', 'Bletchley Park': 'enterprise', Langley: 'pro' };
+  const ids: string[] = [];
+  for (const [index, [name, plan]] of Object.entries(plans).entries()) {
+    const body = { name, plan, owner_id: userIds[index] ?? '' };
+    const { id } = await unwrap(client.POST('/admin/organizations', { body }));
+    ids.push(id);
+    for (const user_id of userIds.slice(3, 6)) {
+      const params = { path: { organization_id: id, user_id } };
+      await unwrap(
+        client.PUT('/admin/organizations/{organization_id}/members/{user_id}', {
+          params,
+          body: { role: 'member' },
+        }),
+      );
+    }
+    const domain = `${name.toLowerCase().replace(' ', '-')}.example`;
+    const params = { path: { organization_id: id, domain } };
+    await unwrap(client.PUT('/admin/organizations/{organization_id}/domains/{domain}', { params }));
   }
+  return ids;
+}
+
+async function createKeys(
+  client: AuthClient,
+  organizationIds: readonly string[],
+): Promise<readonly Caller[]> {
+  const [navy = '', park = ''] = organizationIds;
   const keys = [
-    { name: 'nightly export', owner: { org_id: organizations[0] }, scopes: ['orders:read'], plan: 'pro' },
-    { name: 'warehouse sync', owner: { org_id: organizations[1] }, scopes: ['orders:read', 'stock:write'] },
+    { name: 'nightly export', owner: { org_id: navy }, scopes: ['orders:read'], plan: 'pro' },
+    { name: 'warehouse sync', owner: { org_id: park }, scopes: ['orders:read', 'stock:write'] },
     { name: 'status page', scopes: ['stock:read'] },
   ];
+  const callers: Caller[] = [];
   for (const body of keys) {
-    const { key = '' } = await send('POST', '/admin/api-keys', body);
+    const { key } = await unwrap(client.POST('/admin/api-keys', { body }));
     callers.push({ perMinute: 30, authorization: `Bearer ${key}` });
   }
-  for (const name of ['Shop for Android', 'Shop for iOS', 'Partner portal'])
-    await send('POST', '/admin/oauth/clients', {
-      ...{
-        client_name: name,
-        redirect_uris: [`https://${name.toLowerCase().replaceAll(' ', '-')}.example/callback`],
-      },
-      scopes: ['orders:read'],
-    });
-  await send('POST', '/admin/custom-providers', {
-    ...{
-      provider_type: 'oauth2',
-      identifier: 'custom:forum',
-      name: 'Forum',
-      client_id: 'shop',
-      client_secret: 'x',
-    },
+  return callers;
+}
+
+/** Creates OAuth clients and an identity provider. */
+async function createApplications(client: AuthClient): Promise<void> {
+  for (const name of ['Shop for Android', 'Shop for iOS', 'Partner portal']) {
+    const host = `${name.toLowerCase().replaceAll(' ', '-')}.example`;
+    const body = { client_name: name, redirect_uris: [`https://${host}/callback`], scopes: ['orders:read'] };
+    await unwrap(client.POST('/admin/oauth/clients', { body }));
+  }
+  const provider = {
+    ...{ provider_type: 'oauth2', identifier: 'custom:forum', name: 'Forum' },
+    ...{ client_id: 'shop', client_secret: 'x', userinfo_url: 'https://forum.example/me' },
     ...{ authorization_url: 'https://forum.example/authorize', token_url: 'https://forum.example/token' },
-    userinfo_url: 'https://forum.example/me',
-  });
-  return { callers, userId: ids[0] ?? '', organizationId: organizations[0] ?? '' };
+  };
+  await unwrap(client.POST('/admin/custom-providers', { body: provider }));
 }
 
 async function signIn(authUrl: string, email: string, agent: string): Promise<string> {

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { createAuthClient, unwrap } from '@tollgate/admin-clients/clients';
 import { serviceKey } from '@tollgate/kit/service-key';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { authServerSecret, startHttpServer, startRateLimitService } from '@tollgate/testkit/services';
@@ -141,28 +142,17 @@ async function startPlatform(
   return { consoleUrl, cookie };
 }
 
-/** The administrator, an identity provider and a webhook. */
-async function createByApi(authUrl: string): Promise<void> {
-  const post = async (path: string, body: object) => {
-    const headers = {
-      authorization: `Bearer ${serviceKey(authServerSecret)}`,
-      'content-type': 'application/json',
-    };
-    const response = await fetch(authUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
-  };
-  await post('/admin/users', { ...administrator, email_confirm: true, role: 'supabase_admin' });
-  await post('/admin/custom-providers', {
-    ...{
-      provider_type: 'oauth2',
-      identifier: providerId,
-      name: 'Forum',
-      client_id: 'app',
-      client_secret: 'x',
-    },
+/** The administrator and an identity provider. */
+async function createByApi(url: string): Promise<void> {
+  const client = createAuthClient({ url, token: serviceKey(authServerSecret), timeoutMs: 20_000 });
+  const user = { ...administrator, email_confirm: true, role: 'supabase_admin' };
+  await unwrap(client.POST('/admin/users', { body: user }));
+  const provider = {
+    ...{ provider_type: 'oauth2', identifier: providerId, name: 'Forum' },
+    ...{ client_id: 'app', client_secret: 'x', userinfo_url: 'https://forum.example/me' },
     ...{ authorization_url: 'https://forum.example/a', token_url: 'https://forum.example/t' },
-    userinfo_url: 'https://forum.example/me',
-  });
+  };
+  await unwrap(client.POST('/admin/custom-providers', { body: provider }));
 }
 
 interface Sample {

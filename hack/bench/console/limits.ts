@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createLimiterClient, unwrap } from '@tollgate/admin-clients/clients';
 
 /** Limits by route of a RateLimitConfig, which has one by user, too; an AccessPolicy has one. */
 const limitsPerConfig = 8;
@@ -76,18 +77,15 @@ export async function useKeys(limiterUrl: string, limits: number): Promise<void>
 }
 
 /** Sets overrides. */
-export async function setOverrides(counterApi: string, token: string): Promise<void> {
+export async function setOverrides(url: string, token: string): Promise<void> {
+  const client = createLimiterClient({ url, token, timeoutMs: 20_000 });
   for (let index = 0; index < 200; index++) {
-    const response = await fetch(`${counterApi}/v1/overrides`, {
-      method: 'PUT',
-      headers: { authorization: `Bearer ${token}` },
-      body: JSON.stringify({
-        domain: objectName(7),
-        descriptors: [{ entries: [{ key: 'user', value: `user-${index}` }] }],
-        ...{ requestsPerUnit: 10, ttlSeconds: 3600, reason: 'benchmark' },
-      }),
-    });
-    if (!response.ok) throw new Error(`no override: ${response.status} ${await response.text()}`);
+    const body = {
+      domain: objectName(7),
+      descriptors: [{ entries: [{ key: 'user', value: `user-${index}` }] }],
+      ...{ requestsPerUnit: 10, ttlSeconds: 3600, reason: 'benchmark' },
+    };
+    await unwrap(client.PUT('/v1/overrides', { body }));
   }
 }
 

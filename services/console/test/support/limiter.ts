@@ -1,3 +1,4 @@
+import { createAuthClient, unwrap } from '@tollgate/admin-clients/clients';
 import { serviceKey } from '@tollgate/kit/service-key';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { type AuthServer, authServerSecret, startRateLimitService } from '@tollgate/testkit/services';
@@ -63,13 +64,8 @@ export async function counterApi(
   return { url: `http://127.0.0.1:${port}`, settings };
 }
 
-async function createVerifier(auth: AuthServer): Promise<string> {
-  const response = await fetch(`${auth.url}/admin/api-keys`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${serviceKey(authServerSecret)}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: `limiter-${crypto.randomUUID()}`, admin_scopes: ['keys:verify'] }),
-  });
-  // Parsed boundary: the secret of a new key is in `key`.
-  const { key } = (await response.json()) as { readonly key: string };
-  return key;
+async function createVerifier({ url }: AuthServer): Promise<string> {
+  const client = createAuthClient({ url, token: serviceKey(authServerSecret), timeoutMs: 20_000 });
+  const body = { name: `limiter-${crypto.randomUUID()}`, admin_scopes: ['keys:verify'] };
+  return (await unwrap(client.POST('/admin/api-keys', { body }))).key;
 }

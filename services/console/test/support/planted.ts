@@ -1,3 +1,4 @@
+import { createLimiterClient, unwrap } from '@tollgate/admin-clients/clients';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { startXdsServer } from '@tollgate/testkit/services';
 import { startWebServer } from '@tollgate/testkit/web-server';
@@ -140,15 +141,12 @@ descriptors:
 export async function plantCounters(limiter: TestLimiter, token: string): Promise<void> {
   const [domain, key, value] = [attack('limit-domain'), attack('limit-key'), attack('limit-value')];
   for (let hit = 0; hit < 3; hit += 1) await limiter.send(domain, key, value);
-  const response = await fetch(`${limiter.url}/v1/overrides`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${token}` },
-    body: JSON.stringify({
-      ...{ domain, descriptors: [{ entries: [{ key, value }] }], requestsPerUnit: 2, ttlSeconds: 600 },
-      reason: attack('override-reason'),
-    }),
-  });
-  if (!response.ok) throw new Error(`no override: ${response.status} ${await response.text()}`);
+  const client = createLimiterClient({ url: limiter.url, token, timeoutMs: 20_000 });
+  const body = {
+    ...{ domain, descriptors: [{ entries: [{ key, value }] }], requestsPerUnit: 2, ttlSeconds: 600 },
+    reason: attack('override-reason'),
+  };
+  await unwrap(client.PUT('/v1/overrides', { body }));
 }
 
 /** An xDS server with an object that it refuses; the URL of its admin API. */
