@@ -1,14 +1,14 @@
 import { createLogger } from '@tollgate/kit/logger';
-import { serviceKey } from '@tollgate/kit/service-key';
 import { StartReport } from '@tollgate/kit/start-report';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Chromium, type ChromiumPage, findChromium, startChromium } from '@tollgate/testkit/chromium';
 import { startPostgres } from '@tollgate/testkit/postgres';
-import { type AuthServer, authServerSecret, startAuthServer } from '@tollgate/testkit/services';
+import { type AuthServer, startAuthServer } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
 import root, { type Test } from 'tap';
 import { buildApp } from '../../src/app.ts';
 import { readSettings, settingsSpec } from '../../src/config/settings.ts';
+import { callAdmin, sendJson } from './auth-api.ts';
 
 const chromiumPath = findChromium();
 if (chromiumPath instanceof Error && process.env.CI === 'true') throw chromiumPath;
@@ -130,13 +130,7 @@ export class ConsoleSuite {
 
   /** Sends a request for tokens. Returns the access token. */
   async requestToken(path: string, body: object): Promise<string> {
-    const response = await fetch(this.auth.url + path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    // Parsed boundary: a token response.
-    return ((await response.json()) as { readonly access_token: string }).access_token;
+    return String((await sendJson(this.auth.url + path, { body })).access_token);
   }
 
   createUser(user: { readonly email: string } & Readonly<Record<string, unknown>>): Promise<string> {
@@ -170,20 +164,6 @@ async function startConsole(t: Test, variables: Readonly<Record<string, string>>
 async function createUser(authUrl: string, user: Readonly<Record<string, unknown>>): Promise<string> {
   const body = { password, email_confirm: true, ...user };
   return String((await callAdmin(authUrl, { method: 'POST', path: '/admin/users', body })).id);
-}
-
-async function callAdmin(
-  authUrl: string,
-  { method, path, body }: { readonly method: string; readonly path: string; readonly body: unknown },
-): Promise<Readonly<Record<string, unknown>>> {
-  const response = await fetch(`${authUrl}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${serviceKey(authServerSecret)}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
-  return text === '' ? {} : JSON.parse(text);
 }
 
 /** The cookies that a page sends, as in the header `Cookie`. */

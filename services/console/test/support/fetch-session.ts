@@ -1,4 +1,5 @@
 import { consoleClientId } from '@tollgate/admin-clients/first-party';
+import { sendJson } from './auth-api.ts';
 
 /** A person who may sign in to a console. */
 export interface SignInOptions {
@@ -39,15 +40,14 @@ export async function signInByFetch(options: SignInOptions): Promise<SignedIn> {
     throw new Error(`the console leads to ${authorize} instead of its sign-in`);
   const redirect = await fetch(authorize, manual);
   const id = new URL(redirect.headers.get('location') ?? '', authUrl).searchParams.get('authorization_id');
-  const { access_token: token } = await post(`${authUrl}/token?grant_type=password`, { email, password });
-  const authorization = `Bearer ${token}`;
+  const credentials = { email, password };
+  const session = await sendJson(`${authUrl}/token?grant_type=password`, { body: credentials });
+  const token = String(session.access_token);
   const opened = `${authUrl}/oauth/authorizations/${id}`;
   // With an earlier consent, the answer is where to go to.
-  const { redirect_url: known } = JSON.parse(
-    await (await fetch(opened, { headers: { authorization } })).text(),
-  );
-  const callback =
-    known ?? (await post(`${opened}/consent`, { action: 'approve' }, authorization)).redirect_url;
+  const { redirect_url: known } = await sendJson(opened, { method: 'GET', token });
+  const approval = { body: { action: 'approve' }, token };
+  const callback = known ?? (await sendJson(`${opened}/consent`, approval)).redirect_url;
   const [pending = ''] = pendingCookie.split(';');
   const completed = await fetch(String(callback), {
     ...manual,
@@ -55,21 +55,11 @@ export async function signInByFetch(options: SignInOptions): Promise<SignedIn> {
   });
   const setCookie = completed.headers.getSetCookie().find((each) => /^[\w-]*tollgate-console=/.test(each));
   if (setCookie === undefined) throw new Error(`no session: ${completed.status} ${await completed.text()}`);
-  const [session = ''] = setCookie.split(';');
-  return { cookie: session, setCookie, location: completed.headers.get('location') ?? '', pendingCookie };
-}
-
-async function post(
-  url: string,
-  body: object,
-  authorization?: string,
-): Promise<Readonly<Record<string, string>>> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
-    body: JSON.stringify(body),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`POST ${url}: ${response.status} ${text}`);
-  return JSON.parse(text); // Of the auth server.
+  const [sessionCookie = ''] = setCookie.split(';');
+  return {
+    cookie: sessionCookie,
+    setCookie,
+    location: completed.headers.get('location') ?? '',
+    pendingCookie,
+  };
 }
