@@ -3,7 +3,8 @@ import type { Sql } from 'postgres';
 /** Rows that one statement writes: bounds the memory of PostgreSQL for checks of foreign keys. */
 const batchRows = 50_000;
 
-const id = (prefix: number, n = 'n') => `(lpad(to_hex(${prefix}), 8, '0') || '-0000-4000-8000-' ||
+/** An id in SQL: `prefix` tells kinds of rows apart, and `n` rows. */
+export const id = (prefix: number, n = 'n') => `(lpad(to_hex(${prefix}), 8, '0') || '-0000-4000-8000-' ||
   lpad(to_hex(${n}), 12, '0'))::uuid`;
 const noInstance = `'00000000-0000-0000-0000-000000000000'::uuid`;
 const columnsOfTokens = [

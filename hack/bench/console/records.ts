@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres';
-import { fillUsers } from '../users.ts';
+import { fillUsers, id } from '../users.ts';
 
 /** Rows of each kind besides users. */
 export interface RecordCounts {
@@ -17,11 +17,8 @@ const largestOrganization = 1000;
 /** Sessions of the user with the most. */
 const mostSessions = 100;
 
-const uuid = (prefix: number, n: string) =>
-  `(lpad(to_hex(${prefix}), 8, '0') || '-0000-4000-8000-' || lpad(to_hex(${n}), 12, '0'))::uuid`;
-
-/** Ids as those of `fillUsers`. */
-const userId = (n: string) => uuid(1, n);
+/** Ids of `fillUsers`. */
+const userId = (n: string) => id(1, n);
 
 /** Fills a migrated database with users, and what belongs to them. */
 export async function fillRecords(sql: Sql, counts: RecordCounts): Promise<void> {
@@ -32,27 +29,27 @@ export async function fillRecords(sql: Sql, counts: RecordCounts): Promise<void>
   const age = `now() - make_interval(mins => n)`;
   for (const statement of [
     `insert into auth.organizations (id, name, slug, plan, created_at, updated_at)
-      select ${uuid(10, 'n')}, 'Organization ' || n, 'organization-' || n, case when n % 10 = 0 then 'pro' end, ${age}, ${age}
+      select ${id(10)}, 'Organization ' || n, 'organization-' || n, case when n % 10 = 0 then 'pro' end, ${age}, ${age}
       ${series(organizations)}`,
     `insert into auth.organization_members (organization_id, user_id, role)
-      select ${uuid(10, 'o')}, ${userId('((o * 10 + m) % $1::int) + 1')}, case when m = 1 then 'owner' else 'member' end
+      select ${id(10, 'o')}, ${userId('((o * 10 + m) % $1::int) + 1')}, case when m = 1 then 'owner' else 'member' end
       from generate_series(1, ${organizations}) o,
         lateral generate_series(1, case when o = 1 then least(${largestOrganization}, $1::int) else 10 end) m`,
     `insert into auth.organization_domains (organization_id, domain, token, verified_at)
-      select ${uuid(10, 'n')}, 'example-' || n || '.com', md5(n::text), case when n % 2 = 0 then now() end ${series(organizations)}`,
+      select ${id(10)}, 'example-' || n || '.com', md5(n::text), case when n % 2 = 0 then now() end ${series(organizations)}`,
     `insert into auth.api_keys (id, name, prefix, last4, digest, user_id, scopes, plan, created_at, updated_at, last_used_at)
-      select ${uuid(11, 'n')}, 'key ' || n, 'tgk', right(md5(n::text), 4), encode(sha256(n::text::bytea), 'hex'),
+      select ${id(11)}, 'key ' || n, 'tgk', right(md5(n::text), 4), encode(sha256(n::text::bytea), 'hex'),
         case when n % 2 = 0 then ${userId('(n % $1::int) + 1')} end, '{orders:read}', case when n % 5 = 0 then 'pro' end,
         ${age}, ${age}, case when n % 3 = 0 then ${age} end ${series(apiKeys)}`,
     `insert into auth.oauth_clients (id, registration_type, redirect_uris, grant_types, client_name, client_type,
         token_endpoint_auth_method, created_at, updated_at)
-      select ${uuid(12, 'n')}, 'manual', 'https://app-' || n || '.example.com/callback', 'authorization_code,refresh_token',
+      select ${id(12)}, 'manual', 'https://app-' || n || '.example.com/callback', 'authorization_code,refresh_token',
         'Application ' || n, 'public', 'none', ${age}, ${age} ${series(clients)}`,
     `insert into auth.sessions (id, user_id, created_at, updated_at, refreshed_at, aal, user_agent, ip)
-      select ${uuid(13, 'n')}, ${userId('1')}, ${age}, ${age}, now() at time zone 'utc', 'aal1',
+      select ${id(13)}, ${userId('1')}, ${age}, ${age}, now() at time zone 'utc', 'aal1',
         'Mozilla/5.0 (X11; Linux x86_64)', '192.0.2.1' ${series(mostSessions)}`,
     `insert into auth.audit_log_entries (id, instance_id, payload, created_at, ip_address)
-      select ${uuid(14, 'n')}, '00000000-0000-0000-0000-000000000000'::uuid, json_build_object('actor_id', ${userId('(n % 1000) + 1')},
+      select ${id(14)}, '00000000-0000-0000-0000-000000000000'::uuid, json_build_object('actor_id', ${userId('(n % 1000) + 1')},
         'actor_username', 'user-of-the-log', 'actor_kind', 'user', 'action', case when n % 3 = 0 then 'token_refreshed' else 'login' end,
         'log_type', 'account'), now() - make_interval(secs => n), '192.0.2.1' ${series(auditEntries)}`,
   ])
