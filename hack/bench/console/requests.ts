@@ -10,39 +10,35 @@ const ids: Readonly<Record<string, string>> = {
   'oauth-clients': recordIds.client,
 };
 
+const { domain, descriptor, host } = limitQueries;
+const counter = `?${new URLSearchParams({ domain, descriptor })}`;
+
 /** Parameters of pages that need some. */
 const queries: Readonly<Record<string, string>> = {
-  '/limits/counter': `?${new URLSearchParams({ domain: limitQueries.domain, descriptor: limitQueries.descriptor })}`,
-  '/limits/reset': `?${new URLSearchParams({ domain: limitQueries.domain, descriptor: limitQueries.descriptor })}`,
-  '/explain': `?${new URLSearchParams({ url: limitQueries.host, as: `user:${recordIds.user}` })}`,
+  '/limits/counter': counter,
+  '/limits/reset': counter,
+  '/explain': `?${new URLSearchParams({ url: host, as: `user:${recordIds.user}` })}`,
 };
 
-/** Searches and filters, and the positions of long lists. */
-const searches: readonly string[] = [
+/** Searches and filters of users. */
+const userQueries: readonly string[] = [
   ...['q=user123', 'q=ser123%40exam', 'q=user1%40example.com', `q=${recordIds.user}`, 'q=491500000030'],
   ...['q=missing', 'plan=gold', 'role=support', 'provider=google', 'provider=figma', 'banned=true'],
   ...['confirmed=false', 'confirmed=true&banned=false&q=e.com', 'sort=created_at+asc'],
-]
-  .map((query) => `/users?${query}`)
-  .concat(
-    ...[
-      [
-        `/organizations?plan=pro`,
-        `/organizations?user_id=${recordIds.user}`,
-        '/organizations?without_owner=true',
-      ],
-      ['/api-keys?last4=c4ca', '/api-keys?plan=pro', `/api-keys?user_id=${recordIds.user}`],
-      ['/audit?action=token_refreshed', '/audit?action=nothing', `/audit?actor_id=${recordIds.user}`],
-      [
-        '/audit?kind=administrator',
-        `/limits?q=${limitQueries.domain}`,
-        `/limits?domain=${limitQueries.domain}`,
-      ],
-      ['/limits?state=over', '/limits/rules?q=r7', `/limits/rules?domain=${limitQueries.domain}`],
-      [`/limits/domains?q=${limitQueries.domain}`, '/limits/refusals?q=r0', '/policies?accepted=false'],
-      ['/policies?kind=AccessPolicy', '/policies?find=app-00777', '/policies?namespace=bench'],
-    ],
-  );
+];
+
+/** Searches and filters, and the positions of long lists. */
+const searches: readonly string[] = [
+  ...userQueries.map((query) => `/users?${query}`),
+  ...['/organizations?plan=pro', `/organizations?user_id=${recordIds.user}`],
+  '/organizations?without_owner=true',
+  ...['/api-keys?last4=c4ca', '/api-keys?plan=pro', `/api-keys?user_id=${recordIds.user}`],
+  ...['/audit?action=token_refreshed', '/audit?action=nothing', `/audit?actor_id=${recordIds.user}`],
+  ...['/audit?kind=administrator', `/limits?q=${domain}`, `/limits?domain=${domain}`],
+  ...['/limits?state=over', '/limits/rules?q=r7', `/limits/rules?domain=${domain}`],
+  ...[`/limits/domains?q=${domain}`, '/limits/refusals?q=r0', '/policies?accepted=false'],
+  ...['/policies?kind=AccessPolicy', '/policies?find=app-00777', '/policies?namespace=bench'],
+];
 
 /** Paths of all pages of the registry, and searches. Areas without rows have only their lists. */
 export function pagePaths(): readonly string[] {
