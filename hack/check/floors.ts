@@ -12,7 +12,7 @@ export function findCycles(sources: ReadonlyMap<string, string>): string[] {
   for (const [path, text] of sources) {
     const from = toFolder(path);
     if (from === undefined) continue;
-    for (const [, relative = ''] of text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)) {
+    for (const [, relative = ''] of text.matchAll(/(?:from|import\(?)\s*'(\.[^']+)'/g)) {
       const to = toFolder(join(dirname(path), relative));
       if (to === undefined || to.root !== from.root || to.name === from.name) continue;
       const graph = graphs.get(from.root) ?? new Map<string, Map<string, string>>();

@@ -166,6 +166,22 @@ t.test('folders of a service that depend on each other are reported with the imp
   t.same(findCycles(sources), []);
 });
 
+t.test('imports between folders count in every form', async (t) => {
+  for (const statement of [
+    "import {\n  type A,\n  b,\n} from '../users/store.ts';",
+    "import type { A } from\n  '../users/store.ts';",
+    "export * from '../users/store.ts';",
+    "import '../users/store.ts';",
+    "const { b } = await import(\n  '../users/store.ts'\n);",
+  ]) {
+    const sources = new Map([
+      ['services/a/src/users/store.ts', "import type { Mail } from '../mail/mail.ts';"],
+      ['services/a/src/mail/mail.ts', statement],
+    ]);
+    t.match(findCycles(sources), [/^services\/a\/src: users imports mail imports users: /], statement);
+  }
+});
+
 t.test('comments without a subject or a verb are reported with their line', async (t) => {
   const report = (comment: string) => findFragments('a/src/a.ts', `const a = 1;\n${comment}\nconst b = 2;\n`);
   for (const sentence of [
