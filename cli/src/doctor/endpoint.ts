@@ -100,10 +100,18 @@ export interface Page {
   readonly clock: Finding | undefined;
 }
 
-/** Requests a page, and compares the clock of the server, by its header Date. @throws as fetch. */
-export async function fetchPage(target: string, nowMs: () => number): Promise<Page> {
+/**
+ * Requests a page, and compares the clock of the server, by its header Date.
+ *
+ * @param token bearer token; empty: none
+ * @throws as fetch
+ */
+export async function fetchPage(target: string, nowMs: () => number, token = ''): Promise<Page> {
   const startMs = nowMs();
-  const response = await fetch(target, { signal: AbortSignal.timeout(timeoutMs) });
+  const response = await fetch(target, {
+    signal: AbortSignal.timeout(timeoutMs),
+    ...(token !== '' && { headers: { authorization: `Bearer ${token}` } }),
+  });
   const text = await response.text();
   const date = Date.parse(response.headers.get('date') ?? '');
   const clock = Number.isNaN(date) ? undefined : compareClocks(target, date, { startMs, endMs: nowMs() });

@@ -4,16 +4,7 @@ import type { Limiter } from '../connection/connect.ts';
 import { withoutSlash } from '../connection/inputs.ts';
 import { checkConnection, fetchPage, type Page } from './endpoint.ts';
 import { type Finding, fail, pass } from './finding.ts';
-import { checkVersion } from './version.ts';
-
-/** Options of checks of services. */
-export interface ServiceCheckOptions {
-  readonly nowMs: () => number;
-  /** Version of this command. */
-  readonly version: string;
-  /** Credential of the admin API. */
-  readonly token?: string | (() => Promise<string>);
-}
+import { checkVersion, type ServiceCheckOptions } from './version.ts';
 
 /** The page of each service that responds 2xx when it is ready, and what other statuses mean. */
 const readiness = {

@@ -1,5 +1,6 @@
 import { getRequestFailure } from '@tollgate/kit/errors';
 import { withoutSlash } from '../connection/inputs.ts';
+import { fetchPage } from './endpoint.ts';
 import { type Finding, fail, pass } from './finding.ts';
 
 /** Where each service says its version. */
@@ -10,37 +11,33 @@ const pages = {
   console: { path: '/metrics', pattern: /^tollgate_build_info\{version="v?([^"]+)"\}/m },
 } as const;
 
-export type ServiceKind = keyof typeof pages;
-
-const timeoutMs = 5_000;
-
-interface VersionOptions {
-  readonly token?: string | (() => Promise<string>);
+/** Options of checks of services. */
+export interface ServiceCheckOptions {
+  readonly nowMs: () => number;
   /** Version of this command. */
   readonly version: string;
+  /** Credential of the admin API. */
+  readonly token?: string | (() => Promise<string>);
 }
 
 /** Compares the version of a service with that of this command. */
 export async function checkVersion(
-  kind: ServiceKind,
+  kind: keyof typeof pages,
   target: string,
-  { token = '', version }: VersionOptions,
+  { nowMs, version, token = '' }: ServiceCheckOptions,
 ): Promise<Finding> {
   const check = { check: 'version', target } as const;
   const { path, pattern } = pages[kind];
   try {
-    const text = typeof token === 'string' ? token : await token();
-    const response = await fetch(withoutSlash(target) + path, {
-      signal: AbortSignal.timeout(timeoutMs),
-      ...(text !== '' && { headers: { authorization: `Bearer ${text}` } }),
-    });
-    const [, found] = pattern.exec(await response.text()) ?? [];
-    if (response.status === 401 || response.status === 403)
+    const credential = typeof token === 'string' ? token : await token();
+    const { status, text } = await fetchPage(withoutSlash(target) + path, nowMs, credential);
+    const [, found] = pattern.exec(text) ?? [];
+    if (status === 401 || status === 403)
       return pass(check, `not known: the credential may not read ${path}`);
     if (found === undefined)
       return fail(
         check,
-        `unknown: ${response.status} for ${path}`,
+        `unknown: ${status} for ${path}`,
         'correct the URL, or install the version of this command',
       );
     const finding =
