@@ -172,7 +172,8 @@ function readSetting(setting: Setting<unknown>, env: Environment): Read {
   return { ok: false, variable, shown, problem: { variable, value: shown, expected: setting.form } };
 }
 
-function findSet(setting: Setting<unknown>, env: Environment): Found[] {
+/** The variables of a setting that are set. The first one is in force. */
+export function findSet(setting: Setting<unknown>, env: Environment): Found[] {
   return [setting.env, ...setting.aliases].flatMap((variable) => {
     const raw = env[variable];
     return raw === undefined ? [] : [{ variable, raw }];
@@ -236,11 +237,10 @@ export type ReplacedSetting = { readonly variable: string; readonly value: strin
 /** Finds variables whose value is replaced, for one warning each. */
 export function findReplaced(spec: SettingsSpec, env: Environment): ReplacedSetting[] {
   return Object.values(spec).flatMap((setting) => {
-    const variable = [setting.env, ...setting.aliases].find((name) => env[name] !== undefined);
-    const value = variable === undefined ? undefined : env[variable];
-    if (variable === undefined || value === undefined) return [];
-    const used = setting.replacement?.(value);
-    return used === undefined ? [] : [{ variable, value, used }];
+    const [first] = findSet(setting, env);
+    if (first === undefined) return [];
+    const used = setting.replacement?.(first.raw);
+    return used === undefined ? [] : [{ variable: first.variable, value: first.raw, used }];
   });
 }
 

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { flag, list, object, type Schema, text, time } from './json-schema.ts';
 import type { LifecycleComponent } from './lifecycle.ts';
-import type { Environment, Setting, SettingsSpec } from './settings.ts';
+import { type Environment, findSet, type Setting, type SettingsSpec } from './settings.ts';
 import { maskPath, maskUrl } from './text.ts';
 
 /** The value of a setting that another setting implies, such as a mode. */
@@ -204,18 +204,11 @@ function describeSetting(setting: Setting<unknown>, sources: SettingSources): Ef
 }
 
 /** The variable of a setting that is in force, and its text. */
-function findGiven(
-  { env: main, aliases }: Setting<unknown>,
-  { env, implied }: SettingSources,
-): { readonly variable: string; readonly raw: string } | undefined {
-  const value = implied?.get(main);
+function findGiven(setting: Setting<unknown>, { env, implied }: SettingSources) {
+  const value = implied?.get(setting.env);
   if (value?.isForced) return undefined;
-  for (const variable of [main, ...aliases]) {
-    const raw = env[variable];
-    // An implied default replaces empty values, too.
-    if (raw !== undefined && (raw !== '' || value === undefined)) return { variable, raw };
-  }
-  return undefined;
+  // An implied default replaces empty values, too.
+  return findSet(setting, env).find(({ raw }) => raw !== '' || value === undefined);
 }
 
 /** Compares values: `1h` and `60m` are equal. */
