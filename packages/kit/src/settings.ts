@@ -197,8 +197,13 @@ function conflictProblem(setting: Setting<unknown>, first: Found, other: Found):
 /** Maximum length of a value in messages. */
 const maxShownLength = 100;
 
+/** Whether no part of the value is shown. */
+export function isSecret({ secret, hidden }: Setting<unknown>): boolean {
+  return secret || hidden === true;
+}
+
 function maskValue(setting: Setting<unknown>, raw: string): string {
-  if ((setting.secret || setting.hidden === true) && raw !== '') return '(hidden)';
+  if (isSecret(setting) && raw !== '') return '(hidden)';
   const masked = setting.hidden === 'path' ? maskPath(raw) : maskUrl(raw);
   return JSON.stringify(masked.length > maxShownLength ? `${masked.slice(0, maxShownLength)}…` : masked);
 }

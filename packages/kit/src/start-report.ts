@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { flag, list, object, type Schema, text, time } from './json-schema.ts';
 import type { LifecycleComponent } from './lifecycle.ts';
-import { type Environment, findSet, type Setting, type SettingsSpec } from './settings.ts';
+import { type Environment, findSet, isSecret, type Setting, type SettingsSpec } from './settings.ts';
 import { maskPath, maskUrl } from './text.ts';
 
 /** The value of a setting that another setting implies, such as a mode. */
@@ -182,7 +182,7 @@ function toText(value: unknown): string {
 
 function describeSetting(setting: Setting<unknown>, sources: SettingSources): EffectiveSetting {
   const { env: name, group, doc: description, form } = setting;
-  const secret = setting.secret || setting.hidden === true;
+  const secret = isSecret(setting);
   const { files } = sources;
   const implied = sources.implied?.get(name);
   const given = findGiven(setting, sources);
@@ -223,9 +223,9 @@ const maxValueLength = 4_096;
 /** Hides credentials in URLs, also those in queries. */
 function maskValue(value: string, { hidden }: Pick<Setting<unknown>, 'hidden'>): string {
   if (hidden === 'path') return maskPath(value);
-  const isUrl = value.includes('://');
-  const masked = isUrl
-    ? maskUrl(value).replaceAll(/([?&][^=&#\s]{1,100}=)[^&#\s]+/g, '$1***')
-    : maskUrl(value);
-  return masked.length > maxValueLength ? `${masked.slice(0, maxValueLength)}…` : masked;
+  const masked = maskUrl(value);
+  const shown = value.includes('://')
+    ? masked.replaceAll(/([?&][^=&#\s]{1,100}=)[^&#\s]+/g, '$1***')
+    : masked;
+  return shown.length > maxValueLength ? `${shown.slice(0, maxValueLength)}…` : shown;
 }
