@@ -12,9 +12,6 @@ export const jwksMaxAgeSeconds = 600;
 /** Until all replicas have a changed file: kubelets update Secrets once a minute. */
 const replicaSeconds = 120;
 
-/** Time until all verifiers know a new key. */
-const publicationSeconds = jwksMaxAgeSeconds + replicaSeconds;
-
 /** A hundred RSA keys. */
 export const maxKeyFileBytes = 256 * 1024;
 
@@ -169,7 +166,7 @@ export function rotateKeys(keys: readonly StoredKey[], context: RotationContext)
     return refuse(
       `the auth server does not publish ${kid} yet, its JWKS has ${[...published].join(', ') || 'no key'}: give it the file with the new key first, or use --force`,
     );
-  const from = (upcoming.svc_added_at ?? 0) + publicationSeconds;
+  const from = publicationEnd(upcoming.svc_added_at);
   if (!isForced && nowSeconds < from)
     return refuse(`caches of the JWKS may lack ${kid} until ${toTime(from)}: wait, or use --force`);
   return {
@@ -220,10 +217,20 @@ function findRetirementProblem(
     return `when ${kid} has signed last is not known: use --force once its tokens have expired`;
   if (lifetimeSeconds === undefined)
     return `how long tokens of ${kid} are valid is not known: give --token-lifetime, or a context with the admin scope settings:read`;
-  const end = replacedAt + lifetimeSeconds + replicaSeconds;
+  const end = expiryOfTokens(replacedAt, lifetimeSeconds);
   return nowSeconds < end
     ? `tokens that ${kid} has signed are valid until ${toTime(end)}: wait, or use --force`
     : undefined;
+}
+
+/** When all verifiers know a key that was added at that time. */
+function publicationEnd(addedAt = 0): number {
+  return addedAt + jwksMaxAgeSeconds + replicaSeconds;
+}
+
+/** When the last token of a key that was replaced at that time has expired. */
+function expiryOfTokens(replacedAt: number, lifetimeSeconds: number): number {
+  return replacedAt + lifetimeSeconds + replicaSeconds;
 }
 
 /** The next step of the rotation of these keys. */
@@ -233,7 +240,7 @@ export function findNextStep(
 ): NextStep {
   const upcoming = keys.find(({ state }) => state === 'upcoming');
   if (upcoming !== undefined) {
-    const from = (upcoming.addedAt ?? 0) + publicationSeconds;
+    const from = publicationEnd(upcoming.addedAt);
     return { step: 'rotate', from, why: `replicas and caches of the JWKS learn ${upcoming.kid}` };
   }
   const replaced = keys.filter(({ replacedAt }) => replacedAt !== undefined);
@@ -242,7 +249,7 @@ export function findNextStep(
   const names = replaced.map(({ kid }) => kid).join(', ');
   return {
     step: 'retire',
-    from: lifetimeSeconds === undefined ? undefined : last + lifetimeSeconds + replicaSeconds,
+    from: lifetimeSeconds === undefined ? undefined : expiryOfTokens(last, lifetimeSeconds),
     why: `tokens of ${names} are valid for their lifetime`,
   };
 }
