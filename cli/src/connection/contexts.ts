@@ -1,6 +1,7 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { replaceTextFile } from '@tollgate/kit/text-files';
 import type { VersionedRecord } from '@tollgate/oauth2-client/token-manager';
 import { CommandFailure } from '../failure.ts';
 import { withFileLock } from './file-lock.ts';
@@ -96,16 +97,10 @@ export async function updateContexts(
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   return withFileLock(path, async () => {
     const next = change(await readContexts(path));
-    if (next !== undefined) await writeContexts(path, next);
+    // It has keys: only its owner may read it.
+    if (next !== undefined) await replaceTextFile(path, `${JSON.stringify(next, null, 2)}\n`);
     return next !== undefined;
   });
-}
-
-/** Replaces the file, which only its owner may read: it has keys. */
-async function writeContexts(path: string, file: ContextFile): Promise<void> {
-  const next = `${path}.${process.pid}`;
-  await writeFile(next, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
-  await rename(next, path);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { constants, open, readdir, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { chmod, constants, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { getErrorMessage } from './errors.ts';
 import { fingerprintFiles } from './file-watch.ts';
@@ -98,6 +99,22 @@ export async function readTextFile(path: string, maxBytes: number, boundedBy = '
     return bytes.toString('utf8');
   } finally {
     await file.close();
+  }
+}
+
+/**
+ * Replaces a file at once, readable by its owner only: a program that watches it never reads half
+ * of it. If that fails, the file is unchanged, and no copy of the text is left.
+ */
+export async function replaceTextFile(path: string, text: string): Promise<void> {
+  const unfinished = `${path}.${randomUUID()}`;
+  try {
+    await writeFile(unfinished, text, { mode: 0o600, flag: 'wx' });
+    await chmod(unfinished, 0o600);
+    await rename(unfinished, path);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
   }
 }
 
