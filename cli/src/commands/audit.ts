@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AuthClient, RequestError, unwrap } from '@tollgate/admin-clients/clients';
+import { type AuthClient, nextCursor, RequestError, unwrap } from '@tollgate/admin-clients/clients';
 import { escapeControls } from '@tollgate/kit/table';
 import type { Command } from 'commander';
 import { connectAuth } from '../connection/connect.ts';
@@ -55,16 +55,10 @@ async function readPage(
   const request = client.GET('/admin/audit', { params: { query } });
   const entries = await unwrap(request);
   const { response } = await request;
-  return { entries, next: nextCursor(response.headers.get('link') ?? '') };
+  return { entries, next: nextCursor(response) };
 }
 
 type Entry = Awaited<ReturnType<typeof readPage>>['entries'][number];
-
-/** Reads the header Link: `<https://…/admin/audit?cursor=…>; rel="next"`. */
-function nextCursor(link: string): string | undefined {
-  const [, query = ''] = /<[^>?]*\?([^>]*)>;\s*rel="next"/.exec(link) ?? [];
-  return new URLSearchParams(query).get('cursor') ?? undefined;
-}
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 

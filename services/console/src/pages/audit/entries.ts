@@ -1,5 +1,5 @@
+import { nextCursor } from '@tollgate/admin-clients/clients';
 import type { Visit } from '../../http/visit.ts';
-import { nextCursor } from '../../services/next-cursor.ts';
 import type { FilterField } from '../../ui/form.ts';
 
 /** An entry of the audit log. */

@@ -1,7 +1,7 @@
+import { nextCursor } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
-import { nextCursor } from '../../services/next-cursor.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';

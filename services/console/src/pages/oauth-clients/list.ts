@@ -1,8 +1,8 @@
+import { nextCursor } from '@tollgate/admin-clients/clients';
 import { html } from '@tollgate/kit/html';
 import { actionButtons } from '../../http/actions.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
-import { nextCursor } from '../../services/next-cursor.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';
