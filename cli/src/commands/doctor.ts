@@ -53,7 +53,7 @@ export function doctorCommand(environment: Environment): Command {
 async function runChecks(environment: Environment, options: DoctorOptions): Promise<readonly Finding[]> {
   const { settings, ready, envoyAdmin } = options;
   const context = await readContext(toSource(environment, options));
-  const { authUrl, limiterToken, xdsToken, token } = context;
+  const { authUrl, limiterToken, xdsToken } = context;
   const { xdsUrl = context.xdsUrl, consoleUrl = context.consoleUrl } = options;
   for (const url of [...ready, xdsUrl, consoleUrl, envoyAdmin]) if (url !== undefined) requireUrl(url);
   const nowMs = Date.now;
@@ -61,10 +61,8 @@ async function runChecks(environment: Environment, options: DoctorOptions): Prom
   const checks = [
     ...settings.map((text) => checkSettings(...parseSettingsFile(text))),
     ...(authUrl === undefined ? [] : [checkService('auth', authUrl, common)]),
-    ...limitersOf(context).map((limiter) =>
-      checkLimiter(limiter, { ...common, token: limiterToken ?? token }),
-    ),
-    ...(xdsUrl === undefined ? [] : [checkService('xds', xdsUrl, { ...common, token: xdsToken ?? token })]),
+    ...limitersOf(context).map((limiter) => checkLimiter(limiter, { ...common, token: limiterToken })),
+    ...(xdsUrl === undefined ? [] : [checkService('xds', xdsUrl, { ...common, token: xdsToken })]),
     ...(consoleUrl === undefined ? [] : [checkService('console', consoleUrl, common)]),
     ...ready.map((url) => checkReady(url, nowMs)),
     ...(envoyAdmin === undefined ? [] : [checkEnvoy(envoyAdmin, nowMs)]),

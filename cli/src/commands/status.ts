@@ -1,12 +1,6 @@
-import {
-  type AuthClient,
-  type ClientOptions,
-  createXdsClient,
-  RequestError,
-  unwrap,
-} from '@tollgate/admin-clients/clients';
+import { type AuthClient, RequestError, unwrap, type XdsClient } from '@tollgate/admin-clients/clients';
 import type { Command } from 'commander';
-import { authClient, type Limiter, limitersOf, readContext } from '../connection/connect.ts';
+import { authClient, type Limiter, limitersOf, readContext, xdsClient } from '../connection/connect.ts';
 import { personName } from '../connection/sign-in.ts';
 import { CommandFailure, exitCodes } from '../failure.ts';
 import { printTable } from '../output/table.ts';
@@ -34,13 +28,14 @@ export function statusCommand(environment: Environment): Command {
     .exitsWithFinding('a service has a problem')
     .action(async (options: CommonOptions) => {
       const context = await readContext(toSource(environment, options));
-      const { authUrl = '', xdsUrl, xdsToken } = context;
+      const { authUrl = '', xdsUrl = '' } = context;
       const auth = authClient(context, timeoutMs);
+      const xds = xdsClient(context, timeoutMs);
       const findings = await Promise.all([
         ...(auth === undefined ? [] : [checkAuth(authUrl, auth)]),
         ...(auth === undefined || typeof context.token === 'string' ? [] : [checkSignIn(authUrl, auth)]),
         ...limitersOf(context, timeoutMs).map(checkLimiter),
-        ...(xdsUrl === undefined ? [] : [checkXds(xdsUrl, xdsToken ?? context.token)]),
+        ...(xds === undefined ? [] : [checkXds(xdsUrl, xds)]),
       ]);
       if (findings.length === 0)
         throw new CommandFailure('the context has no services: run tollgate context set --help');
@@ -82,11 +77,9 @@ function checkLimiter({ url, client }: Limiter): Promise<Finding> {
   });
 }
 
-function checkXds(url: string, token: ClientOptions['token']): Promise<Finding> {
+function checkXds(url: string, client: XdsClient): Promise<Finding> {
   return toFinding('xds', url, async () => {
-    const { release, ready, reason } = await unwrap(
-      createXdsClient({ url, token, timeoutMs }).GET('/v1/status'),
-    );
+    const { release, ready, reason } = await unwrap(client.GET('/v1/status'));
     if (!ready) throw new RequestError(reason ?? 'no reason is given', { code: 'not_ready' });
     return `version ${release}, ready`;
   });

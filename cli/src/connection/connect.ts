@@ -1,5 +1,6 @@
 import {
   type AuthClient,
+  type ClientOptions,
   createAuthClient,
   createLimiterClient,
   createXdsClient,
@@ -27,10 +28,14 @@ export interface Limiter {
   readonly client: LimiterClient;
 }
 
-/** A context, and the credential that its services get. */
-export interface Connection extends Context {
-  /** An API key, or a function that returns an access token. Empty: there is none. */
-  readonly token: string | (() => Promise<string>);
+/** An API key, or a function that returns an access token. Empty: there is none. */
+type Credential = ClientOptions['token'];
+
+/** A context, and the credentials that its services get. */
+export interface Connection extends Omit<Context, 'limiterToken' | 'xdsToken'> {
+  readonly token: Credential;
+  readonly limiterToken: Credential;
+  readonly xdsToken: Credential;
 }
 
 /** The name of the context that a command uses. */
@@ -55,7 +60,8 @@ export async function readContext(source: Source): Promise<Connection> {
   const usesLogin = login !== undefined && !env.TOLLGATE_KEY;
   const token =
     usesLogin && name !== undefined && authUrl !== undefined ? tokenSource(authUrl, { path, name }) : key;
-  return { ...merged, token };
+  const { limiterToken = token, xdsToken = token } = merged;
+  return { ...merged, token, limiterToken, xdsToken };
 }
 
 /** Fields with a text, the variables that replace them, and their forms. */
@@ -126,19 +132,26 @@ export async function connectLimiters(source: Source): Promise<readonly [Limiter
 
 /** All replicas; none without a URL. */
 export function limitersOf(
-  { limiterUrls = [], limiterToken, token: ownToken }: Connection,
+  { limiterUrls = [], limiterToken: token }: Connection,
   timeoutMs = defaultTimeoutMs,
 ): readonly Limiter[] {
-  const token = limiterToken ?? ownToken;
   return limiterUrls.map((url) => ({ url, client: createLimiterClient({ url, token, timeoutMs }) }));
 }
 
 /** @throws CommandFailure without the URL of the server. */
 export async function connectXds(source: Source): Promise<XdsClient> {
-  const { xdsUrl: url, xdsToken, token } = await readContext(source);
-  if (url === undefined)
+  const client = xdsClient(await readContext(source));
+  if (client === undefined)
     throw new CommandFailure(
       'the context has no xDS server: run tollgate context set default --xds-url http://127.0.0.1:8090, or set TOLLGATE_XDS_URL',
     );
-  return createXdsClient({ url, token: xdsToken ?? token, timeoutMs: defaultTimeoutMs });
+  return client;
+}
+
+/** Undefined without the URL of the server. */
+export function xdsClient(
+  { xdsUrl: url, xdsToken: token }: Connection,
+  timeoutMs = defaultTimeoutMs,
+): XdsClient | undefined {
+  return url === undefined ? undefined : createXdsClient({ url, token, timeoutMs });
 }
