@@ -1,4 +1,4 @@
-import { unwrap } from '@tollgate/admin-clients/clients';
+import { type AuthSchemas, unwrap } from '@tollgate/admin-clients/clients';
 import {
   addKey,
   findNextStep,
@@ -6,6 +6,7 @@ import {
   type NewKeyAlgorithm,
   newKeyAlgorithms,
   type Rotation,
+  type RotationContext,
   retireKeys,
   rotateKeys,
   type StoredKey,
@@ -73,12 +74,7 @@ function describeServer({
   file,
   token_lifetime: lifetime,
   next,
-}: {
-  readonly variable: string;
-  readonly file?: string;
-  readonly token_lifetime: number;
-  readonly next: { readonly step: string; readonly not_before?: string; readonly reason: string };
-}): string {
+}: AuthSchemas['SigningKeys']): string {
   const wait = next.not_before === undefined ? '' : `, not before ${next.not_before}`;
   return `from ${variable}${file === undefined ? '' : ` ${file}`}; tokens are valid for up to ${formatDuration(lifetime * 1000)}
 next: tollgate signing-keys ${next.step}${wait} (${next.reason})`;
@@ -153,7 +149,7 @@ function toAlgorithm(text: string): NewKeyAlgorithm {
   return found;
 }
 
-type Change = (keys: readonly StoredKey[], context: Parameters<typeof rotateKeys>[1]) => Rotation;
+type Change = (keys: readonly StoredKey[], context: RotationContext) => Rotation;
 
 /** Reads the keys, changes them and writes them. Says what to do next. */
 async function runStep(environment: Environment, options: StepOptions, change: Change): Promise<void> {
