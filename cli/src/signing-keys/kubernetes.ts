@@ -1,4 +1,4 @@
-import { dump } from 'js-yaml';
+import { formatYaml } from '@tollgate/yaml/documents';
 import { CommandFailure } from '../failure.ts';
 
 export interface SecretName {
@@ -19,5 +19,5 @@ export function parseSecretName(text: string): SecretName {
 export function toSecretManifest({ namespace, name }: SecretName, keys: string): string {
   const data = { [secretKey]: Buffer.from(keys).toString('base64') };
   const manifest = { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, type: 'Opaque', data };
-  return dump(manifest, { noRefs: true, lineWidth: -1 });
+  return formatYaml(manifest);
 }
