@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { getErrorMessage } from '@tollgate/kit/errors';
+import { getErrorMessage, isMissingFile } from '@tollgate/kit/errors';
 import { readTextFile, readTextFiles } from '@tollgate/kit/text-files';
 import type { Source } from '@tollgate/policies/files/documents';
 import { formatFinding } from '@tollgate/policies/files/finding';
@@ -34,9 +34,8 @@ async function readPath(path: string): Promise<readonly Source[]> {
     if (!(await stat(path)).isDirectory())
       return [{ path, text: await readTextFile(path, maxBytes), isNamed: true }];
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     throw new CommandFailure(
-      `${path} cannot be read: ${isMissing ? 'there is no such file or folder' : getErrorMessage(error)}`,
+      `${path} cannot be read: ${isMissingFile(error) ? 'there is no such file or folder' : getErrorMessage(error)}`,
     );
   }
   const { files, problems } = await readTextFiles({ directory: path, labelRoot: path, ...manifests });

@@ -124,6 +124,11 @@ export function getErrorMessage(error: unknown): string {
   return error.errors.map(getErrorMessage).join('; ');
 }
 
+/** Whether the file system has no such file or folder. */
+export function isMissingFile(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
 /** Why a request got no response: `fetch failed` says nothing, and has the reason in its cause. */
 export function getRequestFailure(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;

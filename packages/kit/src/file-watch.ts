@@ -3,6 +3,7 @@ import { type BigIntStats, type FSWatcher, watch as watchDirectory } from 'node:
 import { lstat, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isMissingFile } from './errors.ts';
 import type { Logger } from './logger.ts';
 
 /** Files to watch, and intervals. */
@@ -224,7 +225,7 @@ class DirectoryEvents {
 
   #warnOnce(err: unknown): void {
     // A directory that is gone needs no warning: its parent is followed, and polling looks for it.
-    if (this.#warned || (err instanceof Error && 'code' in err && err.code === 'ENOENT')) return;
+    if (this.#warned || isMissingFile(err)) return;
     this.#warned = true;
     this.#options.logger?.warn({ err }, 'directory events are not available, polling for changes');
   }

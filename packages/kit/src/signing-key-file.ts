@@ -1,12 +1,12 @@
 import { realpath } from 'node:fs/promises';
-import { getErrorMessage } from './errors.ts';
+import { getErrorMessage, isMissingFile } from './errors.ts';
 import { maxKeyFileBytes } from './signing-keys.ts';
 import { readTextFile, replaceTextFile } from './text-files.ts';
 
 /** The text of a file of keys. A file that does not exist is empty. */
 export function readKeyFile(path: string): Promise<string> {
   return readTextFile(path, maxKeyFileBytes).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
+    if (isMissingFile(error)) return '';
     throw error;
   });
 }

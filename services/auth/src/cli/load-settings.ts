@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { getErrorMessage } from '@tollgate/kit/errors';
+import { getErrorMessage, isMissingFile } from '@tollgate/kit/errors';
 import { createLogger, type Logger, logFile } from '@tollgate/kit/logger';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
 import type { SettingSources } from '@tollgate/kit/start-report';
@@ -179,7 +179,7 @@ async function readEnvFile(file: string | undefined): Promise<readonly ReadFile[
   try {
     return [{ path, variables: await readVariables(path) }];
   } catch (error) {
-    if (file === undefined && isMissing(error)) return [];
+    if (file === undefined && error instanceof Error && isMissingFile(error.cause)) return [];
     throw error;
   }
 }
@@ -204,11 +204,6 @@ export async function readVariables(path: string): Promise<Environment> {
   const read = parseEnvFile(text);
   if (read.ok) return read.variables;
   throw new Error(`${path}:${read.line}: ${read.problem}`);
-}
-
-function isMissing(error: unknown): boolean {
-  const cause: unknown = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }
 
 /**

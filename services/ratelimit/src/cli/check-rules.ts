@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { isMissingFile } from '@tollgate/kit/errors';
 import { maxProblems } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { loadRuleFiles } from '../rules/file-source.ts';
@@ -63,8 +64,7 @@ async function findDirectoryProblem(path: string): Promise<string | undefined> {
   try {
     return (await stat(path)).isDirectory() ? undefined : `-config_dir ${path}: not a folder`;
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    return `-config_dir ${path}: ${missing ? 'the folder does not exist' : String(error)}`;
+    return `-config_dir ${path}: ${isMissingFile(error) ? 'the folder does not exist' : String(error)}`;
   }
 }
 

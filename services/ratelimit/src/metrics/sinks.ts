@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
+import { isMissingFile } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
 import { chooseSink, parseListenAddress, type StatsSinkKind } from '../config/stats.ts';
@@ -87,7 +88,7 @@ async function loadMapper(path: string, logger: Logger): Promise<MetricMapper | 
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    if (!isMissingFile(error)) throw error;
     logger.warn({ path }, 'metrics mapping not found, using the default mapping');
     return undefined;
   }

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { isMissingFile } from '@tollgate/kit/errors';
 import { compareText } from '@tollgate/kit/text';
 import { readTextFiles } from '@tollgate/kit/text-files';
 import { runInSlices } from '@tollgate/kit/time';
@@ -89,8 +90,7 @@ async function checkDirectory(path: string): Promise<string | undefined> {
   try {
     return (await stat(path)).isDirectory() ? undefined : `-folder ${path}: not a directory`;
   } catch (error) {
-    const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    return `-folder ${path}: ${missing ? 'no such directory' : String(error)}`;
+    return `-folder ${path}: ${isMissingFile(error) ? 'no such directory' : String(error)}`;
   }
 }
 
