@@ -4,7 +4,9 @@ import type { Settings } from '../config/settings.ts';
 import { OAuthError } from '../errors.ts';
 import { parseCodeChallenge } from '../flows/pkce.ts';
 import type { CodeChallenge } from '../flows/store.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { issuerUrl, verifyIdToken } from '../keys/jwt.ts';
+import { requestDetails } from './authorization-details.ts';
 import type { NewAuthorization } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { StoredClient } from './client-store.ts';
@@ -58,17 +60,20 @@ type RequestedAccess = Pick<
   | 'prompt'
   | 'max_age'
   | 'hinted_user_id'
+  | 'authorization_details'
 >;
 
 /**
+ * Reads the parameters, of which a hook checks `authorization_details`.
+ *
  * @throws OAuthError `invalid_request`, `unsupported_response_type`, `unauthorized_client`,
- * `invalid_scope`, `invalid_target` and those of unsupported parameters
+ * `invalid_scope`, `invalid_target`, those of `requestDetails` and of unsupported parameters
  */
-export function readAccessRequest(
+export async function readAccessRequest(
   context: AuthorizationContext,
   client: StoredClient,
-  parameters: URLSearchParams,
-): RequestedAccess {
+  { parameters, metadata }: { readonly parameters: URLSearchParams; readonly metadata: RequestMetadata },
+): Promise<RequestedAccess> {
   const read = (name: string): string | undefined => readParameter(parameters, name);
   if (parameters.getAll('resource').length > 1) throw severalResources();
   // RFC 6749 §3.1.
@@ -89,9 +94,11 @@ export function readAccessRequest(
   const challenge = readChallenge(read);
   if (challenge === undefined && mustUsePkce(client, settings))
     throw invalidRequest('PKCE is required: code_challenge and code_challenge_method');
+  const scope = grantUserScopes(read('scope'), client, settings).join(' ');
+  const resource = readResource(read('resource'));
   return {
-    scope: grantUserScopes(read('scope'), client, settings).join(' '),
-    resource: readResource(read('resource')),
+    scope,
+    resource,
     code_challenge: challenge?.challenge ?? null,
     code_challenge_method: challenge?.method ?? null,
     nonce,
@@ -104,6 +111,10 @@ export function readAccessRequest(
           hinted_user_id: readHint(context, client, read('id_token_hint')),
         }
       : { prompt: null, max_age: null, hinted_user_id: null }),
+    authorization_details: await requestDetails(context, client, {
+      ...{ text: read('authorization_details'), grantType: 'authorization_code', scope, resource },
+      metadata,
+    }),
   };
 }
 

@@ -4,7 +4,6 @@ import { errors, OAuthError } from '../errors.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
 import { pageUrl } from '../http/page-url.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
-import { requestDetails } from './authorization-details.ts';
 import {
   hasHostedPage,
   queryOf,
@@ -71,17 +70,12 @@ async function startAuthorization(
     const createdMs = nowMs();
     const authorizationId = newAuthorizationId(context);
     const page = authorizationPage(settings, authorizationId, parameters);
-    const access = readAccessRequest(context, client, parameters);
     await store.authorizations.insert({
       id: random.uuid(),
       authorization_id: authorizationId,
       client_id: client.id,
       ...target,
-      ...access,
-      authorization_details: await requestDetails(context, client, {
-        ...{ text: readParameter(parameters, 'authorization_details'), grantType: 'authorization_code' },
-        ...{ scope: access.scope, resource: access.resource, metadata },
-      }),
+      ...(await readAccessRequest(context, client, { parameters, metadata })),
       created_at: new Date(createdMs),
       expires_at: new Date(createdMs + settings.oauthServerAuthorizationTtlMs),
     });

@@ -3,7 +3,6 @@ import { readProof } from '../dpop/request.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { type Api, body } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { requestDetails } from './authorization-details.ts';
 import { readAccessRequest, readParameter, readResponseMode } from './authorization-request.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import { clientEndpoint, clientMembers, type EndpointContext, readClient } from './client-request.ts';
@@ -39,12 +38,8 @@ export function addPushedRequestRoute(api: Api, context: EndpointContext): void 
     if (redirectUri === undefined || !isClientRedirect(client, redirectUri))
       throw new OAuthError('invalid_request', 'redirect_uri must be one that is registered for the client');
     readResponseMode(readParameter(parameters, 'response_mode'), settings);
-    const { scope, resource } = readAccessRequest(context, client, parameters);
     // Again when the browser opens the request, with the details as the client has sent them.
-    await requestDetails(context, client, {
-      ...{ text: readParameter(parameters, 'authorization_details'), grantType: 'authorization_code' },
-      ...{ scope, resource, metadata: requestMetadata(request, context) },
-    });
+    await readAccessRequest(context, client, { parameters, metadata: requestMetadata(request, context) });
     const requestUri = `${uriPrefix}${random.bytes(uriBytes).toString('base64url')}`;
     const expiresAt = new Date(nowMs() + lifetimeSeconds * 1000);
     const pushed = { client_id: client.id, parameters: parameters.toString(), expires_at: expiresAt };
