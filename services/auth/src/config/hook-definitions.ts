@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type TObject, Type } from 'typebox';
+import { type AuthorizationDetail, maxDetails } from './oauth-permissions.ts';
 
 /** Hooks by the name in their settings, with what each sends in addition to `metadata`. */
 export interface HookPayloads {
@@ -33,7 +34,7 @@ export interface HookPayloads {
     readonly method: string;
   };
   readonly AUTHORIZATION_DETAILS: {
-    readonly authorization_details: readonly JsonObject[];
+    readonly authorization_details: readonly AuthorizationDetail[];
     readonly client: JsonObject;
     readonly grant_type: string;
     /** Separated by spaces. */
@@ -50,7 +51,7 @@ export interface HookReply {
   readonly decision?: string;
   readonly message?: string;
   readonly should_logout_user?: boolean | string;
-  readonly authorization_details?: readonly (JsonObject & { readonly type: string })[];
+  readonly authorization_details?: readonly AuthorizationDetail[];
   readonly lines?: readonly (string | Readonly<Record<string, string>>)[];
   readonly remember?: boolean;
 }
@@ -94,7 +95,7 @@ const claims = Type.Object({
 const line = Type.String({ minLength: 1, maxLength: 255 });
 const details = Type.Object({
   authorization_details: Type.Optional(
-    Type.Array(Type.Object({ type: Type.String() }), { minItems: 1, maxItems: 10 }),
+    Type.Array(Type.Object({ type: Type.String() }), { minItems: 1, maxItems: maxDetails }),
   ),
   lines: Type.Optional(
     Type.Array(Type.Union([line, Type.Record(Type.String(), line, { minProperties: 1 })]), { maxItems: 20 }),

@@ -1,4 +1,5 @@
 import { adminScopePrefix } from '@tollgate/admin-clients/admin-scopes';
+import type { JsonObject } from '@tollgate/kit/json';
 import { type Setting, text } from '@tollgate/kit/settings';
 import { canonicalTag } from '../i18n/languages.ts';
 
@@ -10,6 +11,12 @@ export interface OAuthPermission {
   /** `all` clients may ask for it, or those to which an administrator has assigned it. */
   readonly clients: 'all' | 'assigned';
 }
+
+/** A right that scopes cannot express. Its type is a permission. @see RFC 9396 §2 */
+export type AuthorizationDetail = JsonObject & { readonly type: string };
+
+/** Limits a request, and the reply of the hook. */
+export const maxDetails = 10;
 
 const form =
   'a list of names separated by commas, or a JSON object such as {"orders:read":{"description":{"en":"Read your orders"},"clients":"all"}}; clients is all or assigned';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isAppError } from '@tollgate/kit/errors';
-import type { JsonObject } from '@tollgate/kit/json';
 import type { HookReply } from '../config/hook-definitions.ts';
+import { type AuthorizationDetail, maxDetails } from '../config/oauth-permissions.ts';
 import type { Settings } from '../config/settings.ts';
 import { OAuthError } from '../errors.ts';
 import type { HooksContext } from '../hooks/hooks.ts';
@@ -9,9 +9,6 @@ import { findJsonProblem, isStorable } from '../http/body-parsers.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { StoredClient } from './client-store.ts';
 import { clientIdentifier } from './find-client.ts';
-
-/** A right that scopes cannot express. @see RFC 9396 §2 */
-export type AuthorizationDetail = JsonObject & { readonly type: string };
 
 export interface RequestedDetails {
   /** As the hook has changed them. */
@@ -24,7 +21,6 @@ export interface RequestedDetails {
 
 /** Access tokens carry them in a header. */
 const maxChars = 4096;
-const maxDetails = 10;
 /** Details of earlier requests are compared with those of each request. */
 const maxConsentChars = 16_384;
 /** Descriptions of errors are in URLs. */

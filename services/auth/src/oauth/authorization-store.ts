@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
+import type { AuthorizationDetail } from '../config/oauth-permissions.ts';
 import type { Queryable } from '../db/connection.ts';
 import { lockOwner } from '../db/fragments.ts';
 import { integer, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
@@ -7,7 +8,7 @@ import { columnNames, fragment, parameters, statement } from '../db/statement.ts
 import type { ChallengeMethod } from '../flows/store.ts';
 import { toStoredForm } from '../keys/secrets.ts';
 import { type Authentication, authenticationRow } from '../sessions/authentication-store.ts';
-import type { AuthorizationDetail, RequestedDetails } from './authorization-details.ts';
+import type { RequestedDetails } from './authorization-details.ts';
 
 /** Columns of GoTrue. */
 const authorizationRow = {

@@ -1,8 +1,8 @@
+import type { AuthorizationDetail } from '../config/oauth-permissions.ts';
 import type { Settings } from '../config/settings.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Issuers } from '../issuers/issuers.ts';
 import { jwtBearerGrantType } from '../keys/client-tokens.ts';
-import type { AuthorizationDetail } from './authorization-details.ts';
 import type { AuthorizationContext } from './authorize.ts';
 import type { PresentedClient } from './client-authentication.ts';
 import type { StoredClient } from './client-store.ts';

@@ -1,8 +1,9 @@
+import type { AuthorizationDetail } from '../config/oauth-permissions.ts';
 import { OAuthError } from '../errors.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import { findPresentedToken, refreshSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
-import { type AuthorizationDetail, detailsMember, narrowDetails } from './authorization-details.ts';
+import { detailsMember, narrowDetails } from './authorization-details.ts';
 import type { StoredClient } from './client-store.ts';
 import type { GrantContext, TokenRequest, TokenResponse } from './grant.ts';
 import { makeIdToken } from './id-token.ts';

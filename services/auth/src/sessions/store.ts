@@ -1,5 +1,5 @@
-import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
+import type { AuthorizationDetail } from '../config/oauth-permissions.ts';
 import { Batch, type Queryable } from '../db/connection.ts';
 import { batchedInput, column, lockOwner, nextRefreshTokenId, noInstance } from '../db/fragments.ts';
 import { jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
@@ -363,8 +363,7 @@ export interface SessionClient {
   readonly scope: string;
   /** The audience of its access tokens; null for that of the user. */
   readonly resource: string | null;
-  /** Authorization details. @see RFC 9396 §2 */
-  readonly details: readonly (JsonObject & { readonly type: string })[];
+  readonly details: readonly AuthorizationDetail[];
   /** The header `typ` of its access tokens. */
   readonly tokenType: 'at+jwt' | 'JWT';
   /** The key that its refresh tokens are bound to, by its thumbprint; null for none. */
