@@ -53,21 +53,18 @@ export async function startClientSession(
   const tokenDetails = narrowDetails(narrowed, details);
   const traits = { provider_type: `oauth_provider_${grant}`, client_id: client.id };
   const granted = {
-    ...{ id: client.id, identifier: clientIdentifier(client), scope, resource },
-    details,
+    ...{ id: client.id, identifier: clientIdentifier(client), scope, resource, details },
     tokenType: accessTokenType(client.metadata),
     // RFC 9449 §5: those of other clients are bound by the authentication.
     thumbprint: client.client_type === 'public' ? (thumbprint ?? null) : null,
   };
-  const claimed = { ...granted, details: tokenDetails };
-  const signIn = { user, method, traits, sessionId, client: claimed, thumbprint };
+  const signIn = { user, method, traits, sessionId, client: granted, details: tokenDetails, thumbprint };
   const prepared = await prepareSession(context, signIn, metadata);
-  const whole = { ...prepared, session: { ...prepared.session, client: granted } };
   // In one transaction: a failure does not spend the code.
   const session = await context.store.transaction(async (within) => {
     await within.authorizations.lockOwner(user.id);
     if (!(await spend(within))) return undefined;
-    const stored = await storeSession({ ...context, store: within }, whole, metadata);
+    const stored = await storeSession({ ...context, store: within }, prepared, metadata);
     // Others than these get access without a sign-in, which a sign-out does not end.
     if (splitScope(scope).includes('openid') || isFirstPartyClient(client.id))
       await within.authentications.keep(sessionId);

@@ -48,6 +48,16 @@ interface ClaimsRequest {
   readonly thumbprint?: string | undefined;
 }
 
+/** Access of a token within that of its session. Absent members: all of it. */
+export interface TokenAccess {
+  readonly scope?: string | undefined;
+  readonly details?: SessionClient['details'] | undefined;
+}
+
+export function narrowClient(client: SessionClient, { scope, details }: TokenAccess): SessionClient {
+  return { ...client, scope: scope ?? client.scope, details: details ?? client.details };
+}
+
 /**
  * Creates the claims of an access token.
  *

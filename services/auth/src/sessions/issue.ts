@@ -5,7 +5,13 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
 import type { PasswordWeakness } from '../passwords/passwords.ts';
 import type { User } from '../users/user.ts';
-import { type AccessToken, type ClaimedSession, signAccessToken } from './access-token.ts';
+import {
+  type AccessToken,
+  type ClaimedSession,
+  narrowClient,
+  signAccessToken,
+  type TokenAccess,
+} from './access-token.ts';
 import type { SessionsContext } from './context.ts';
 import type { ReuseCause } from './refresh.ts';
 import { makeCounterToken, makeHmacKey, makeRefreshToken } from './refresh-token.ts';
@@ -38,7 +44,7 @@ export interface RefreshOutcome {
   readonly causes: readonly ReuseCause[];
 }
 
-interface SignIn {
+interface SignIn extends Pick<TokenAccess, 'details'> {
   /** Default: a random one. */
   readonly sessionId?: string;
   /** The OAuth client that the session is for. */
@@ -70,7 +76,7 @@ export async function startSession(
 /** The part of `startSession` that may call a hook, which must not run in a transaction. */
 export async function prepareSession(
   context: SessionsContext,
-  { user, method, traits, sessionId, client, thumbprint }: SignIn & { readonly user: User },
+  { user, method, traits, sessionId, client, thumbprint, details }: SignIn & { readonly user: User },
   metadata: RequestMetadata,
 ): Promise<PreparedSession> {
   const at = new Date(metadata.nowMs);
@@ -81,7 +87,8 @@ export async function prepareSession(
     organization: undefined,
     client,
   } as const;
-  const token = await signAccessToken(context, { user, session, method, thumbprint }, metadata);
+  const claimed = { ...session, client: client && narrowClient(client, { details }) };
+  const token = await signAccessToken(context, { user, session: claimed, method, thumbprint }, metadata);
   return { user, method, ...(traits && { traits }), session, token };
 }
 

@@ -6,7 +6,7 @@ import { isDigest, toStoredForm } from '../keys/secrets.ts';
 import { limits } from '../limits/table.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { signAccessToken } from './access-token.ts';
+import { narrowClient, signAccessToken, type TokenAccess } from './access-token.ts';
 import type { SessionsContext } from './context.ts';
 import type { IssuedSession, RefreshOutcome } from './issue.ts';
 import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
@@ -18,7 +18,7 @@ import {
   makeSuccessor,
   parseCounterToken,
 } from './refresh-token.ts';
-import type { Session, SessionClient } from './store.ts';
+import type { Session } from './store.ts';
 import { checkUsable } from './usable.ts';
 
 /** A presented refresh token with its session. */
@@ -28,13 +28,9 @@ export interface PresentedToken extends RefreshableSession {
 }
 
 /** A refresh token, and the OAuth client that has authenticated and presents it. */
-export interface RefreshRequest {
+export interface RefreshRequest extends TokenAccess {
   readonly refreshToken: string;
   readonly clientId?: string | undefined;
-  /** Scopes of the access token, within those of the session. Default: all of them. */
-  readonly scope?: string | undefined;
-  /** Authorization details of the access token, some of those of the session. Default: all. */
-  readonly details?: SessionClient['details'] | undefined;
   /** The key that the client proves to have; the access token is bound to it. */
   readonly thumbprint?: string | undefined;
 }
@@ -141,7 +137,7 @@ async function attemptRefresh(
     recordFailedSignIn(context, user, { method: 'token_refresh', reason: 'user_banned' }, metadata);
   await checkUsable(context, presented, metadata.nowMs);
   await limitRefreshes(context, { session, repeats: decision.action === 'answer' }, metadata);
-  const client = session.client && narrow(session.client, request);
+  const client = session.client && narrowClient(session.client, request);
   const { thumbprint } = request;
   const claimed = { user, session: { ...session, client }, method: 'token_refresh', thumbprint };
   const accessToken = await signAccessToken(context, claimed, metadata);
@@ -152,10 +148,6 @@ async function attemptRefresh(
   if (refresh.causes.length > 0 && !refresh.causes.includes('concurrent-refresh'))
     recordRepeatedRefresh(context, user, refresh.causes, metadata);
   return { ...accessToken, refreshToken, sessionId: session.id, user, client, refresh };
-}
-
-function narrow(client: SessionClient, { scope, details }: RefreshRequest): SessionClient {
-  return { ...client, scope: scope ?? client.scope, details: details ?? client.details };
 }
 
 /**
