@@ -107,11 +107,17 @@ export function coversDetails(
 /** Adds details to those of a consent, which are replaced if they become too many. */
 export function extendDetails(
   earlier: readonly AuthorizationDetail[],
-  { details, isRemembered }: RequestedDetails,
+  requested: RequestedDetails | null,
 ): readonly AuthorizationDetail[] {
-  if (!isRemembered) return earlier;
+  if (!requested?.isRemembered) return earlier;
+  const { details } = requested;
   const all = [...earlier, ...details.filter((one) => !coversDetails(earlier, [one]))];
   return JSON.stringify(all).length <= maxConsentChars ? all : details;
+}
+
+/** The types of requested details, each once. */
+export function detailTypes(requested: RequestedDetails | null): readonly string[] {
+  return [...new Set(requested?.details.map(({ type }) => type))];
 }
 
 /** The member of a token, response or payload. Absent if there are none. */

@@ -5,7 +5,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { needsSecondFactor, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Caller } from '../sessions/authenticate.ts';
 import type { Authentication } from '../sessions/authentication-store.ts';
-import { coversDetails, extendDetails } from './authorization-details.ts';
+import { coversDetails, detailTypes, extendDetails } from './authorization-details.ts';
 import type { AuthorizationResponse } from './authorization-response.ts';
 import type { Authorization, Consent } from './authorization-store.ts';
 import type { AuthorizationContext } from './authorize.ts';
@@ -186,9 +186,7 @@ async function issueCode(
     consent: {
       scopes: extend(earlier.scopes, authorization.scope),
       resource_scopes: extend(earlier.resource_scopes, authorization.scope),
-      resource_details: authorization.authorization_details
-        ? extendDetails(earlier.resource_details, authorization.authorization_details)
-        : earlier.resource_details,
+      resource_details: extendDetails(earlier.resource_details, authorization.authorization_details),
     },
     authentication: await readAuthentication(context, owner),
     approvedBy: isDevice ? undefined : owner.session?.id,
@@ -224,7 +222,7 @@ function decision(
   readonly audit: AuditEntry;
 } {
   const { client_id, scope, authorization_details: requested } = authorization;
-  const types = [...new Set(requested?.details.map(({ type }) => type))];
+  const types = detailTypes(requested);
   const traits = { client_id, scope, ...(types.length > 0 && { authorization_details_types: types }) };
   return {
     authorizationId: authorization.authorization_id,

@@ -2,6 +2,7 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import type { OAuthPermission } from '../config/oauth-permissions.ts';
 import { lookupLanguage } from '../i18n/languages.ts';
+import { detailTypes } from '../oauth/authorization-details.ts';
 import { type AuthorizationResponse, sendAuthorizationResponse } from '../oauth/authorization-response.ts';
 import type { Authorization } from '../oauth/authorization-store.ts';
 import {
@@ -164,10 +165,9 @@ function clientLinks({ metadata }: OAuthClient, texts: PageTexts): Html | undefi
 
 /** The list shows the authorization details. Clients may have chosen parts of the lines. */
 function detailItems({ authorization_details: requested }: Authorization, visit: Visit): readonly Html[] {
-  const { details = [], lines = [] } = requested ?? {};
-  const types = [...new Set(details.map(({ type }) => type))];
+  const { lines = [] } = requested ?? {};
   const texts = lines.map((line) => (typeof line === 'string' ? line : chooseText(line, visit.language)));
-  return [...types.map((type) => describeDetails(type, visit)), ...texts].map(
+  return [...detailTypes(requested).map((type) => describeDetails(type, visit)), ...texts].map(
     (shown) => html`<li><bdi>${shown}</bdi></li>`,
   );
 }
