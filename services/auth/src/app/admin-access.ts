@@ -1,12 +1,13 @@
 import { hasAdminScope } from '@tollgate/admin-clients/admin-scopes';
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { auditEntry } from '../audit/audit-log.ts';
+import { settingsSpec } from '../config/settings.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { isEqualSecret } from '../keys/secrets.ts';
 import { insufficientScope } from '../sessions/admin-request.ts';
 import type { AdminScope } from '../sessions/admin-scopes.ts';
 import { type AdminCaller, authenticateAdminClient } from '../sessions/authenticate.ts';
-import { findAdminKey } from './admin-key.ts';
+import { findAdminKey, readBearer } from './admin-key.ts';
 import type { Context } from './context.ts';
 import { operations } from './operations.ts';
 
@@ -68,9 +69,9 @@ export async function authorizeAdmin(
 /** The services that check credentials, by the token of the settings. */
 function findVerifier({ headers }: FastifyRequest, { settings }: Context): Required<AdminCaller> | undefined {
   const { adminVerifierToken: expected } = settings;
-  const [, presented] = /^bearer (\S+)$/i.exec(headers.authorization ?? '') ?? [];
+  const presented = readBearer(headers);
   if (expected === '' || presented === undefined || !isEqualSecret(presented, expected)) return undefined;
-  const name = 'SVC_ADMIN_VERIFIER_TOKEN';
+  const name = settingsSpec.adminVerifierToken.env;
   return {
     actor: { kind: 'service_token', id: name, email: name, phone: '', userMetadata: {} },
     scopes: new Set(['keys:verify']),

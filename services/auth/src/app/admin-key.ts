@@ -59,10 +59,15 @@ export async function findAdminKey(
  */
 function readKey({ headers }: FastifyRequest, settings: Settings): string | undefined {
   const starts = keyStarts(settings);
-  const bearer = /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  const bearer = readBearer(headers);
   const sent = [bearer ?? [], ...readKeyHeaders(headers, settings.extAuthzApiKeyHeaders)].flat();
   const keys = sent.filter((text) => isKeyToken(text, starts));
   const hasToken = bearer !== undefined && !keys.includes(bearer);
   if (keys.length > 1 || (keys.length === 1 && hasToken)) throw errors.several_credentials();
   return keys[0];
+}
+
+/** The token of the scheme `Bearer`. */
+export function readBearer({ authorization = '' }: FastifyRequest['headers']): string | undefined {
+  return /^bearer (\S+)$/i.exec(authorization)?.[1];
 }
