@@ -116,9 +116,7 @@ export function verifyIdToken(token: string, keys: SigningKeys): VerifiedJwt {
 function verifySignature(
   token: string,
   keys: SigningKeys,
-  { isIdToken, nowMs }: { readonly isIdToken: boolean; readonly nowMs?: number | undefined } = {
-    isIdToken: false,
-  },
+  { isIdToken, nowMs }: { readonly isIdToken: boolean; readonly nowMs?: number | undefined },
 ): VerifiedJwt {
   if (token.length > maxTokenChars) return reject('token is too long');
   const parts = token.split('.');
