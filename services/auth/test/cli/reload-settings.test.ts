@@ -61,8 +61,8 @@ t.test('of two files in a folder the last by name wins', async (t) => {
   await writeFile(join(folder.path, '10-common.env'), common);
   await writeFile(join(folder.path, '20-own.env'), 'SVC_JWT_EXP=900\n');
   await writeFile(join(folder.path, 'README'), 'SVC_JWT_EXP=1\n');
-  t.match(await readSettingsFrom({ folder: folder.path }), { ok: true, settings: { jwtExpMs: 900_000 } });
   const read = await readSettingsFrom({ folder: folder.path });
+  t.match(read, { ok: true, settings: { jwtExpMs: 900_000 } });
   t.equal(read.ok && read.sources.files?.get('SVC_JWT_EXP'), join(folder.path, '20-own.env'));
   t.match(await readSettingsFrom({ folder: '/nowhere' }), { ok: false, message: /\/nowhere/ });
 });

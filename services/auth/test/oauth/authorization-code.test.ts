@@ -258,11 +258,11 @@ t.test('consents are events and in the audit log, with the client, and hooks see
   hook.answer((event) => ({
     body: event.claims ? { claims: { ...Object(event.claims), plan: 'pro' } } : {},
   }));
-  const { HOOK_CUSTOM_ACCESS_TOKEN_SECRETS: secrets = '', ...variables } =
-    hook.variables('CUSTOM_ACCESS_TOKEN');
+  const variables = hook.variables('CUSTOM_ACCESS_TOKEN');
   const server = await start(t, {
-    ...{ ...variables, HOOK_CUSTOM_ACCESS_TOKEN_SECRETS: secrets },
-    ...{ EVENT_WEBHOOK_URI: hook.url, EVENT_WEBHOOK_SECRETS: secrets },
+    ...variables,
+    EVENT_WEBHOOK_URI: hook.url,
+    EVENT_WEBHOOK_SECRETS: variables.HOOK_CUSTOM_ACCESS_TOKEN_SECRETS ?? '',
     EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1',
   });
   const { accessToken: token } = await signUp(server);
