@@ -1,12 +1,7 @@
 import { type TSchema, Type } from 'typebox';
 import { responses } from './open-api-responses.ts';
+import { flag, maybe, object, pageMembers, text, time, uuid } from './open-api-types.ts';
 
-const text = Type.String();
-const flag = Type.Boolean();
-const uuid = Type.String({ format: 'uuid' });
-const time = Type.String({ format: 'date-time' });
-const object = Type.Record(Type.String(), Type.Unknown());
-const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
 const weakness = Type.Enum(['length', 'characters', 'pwned']);
 
 const identity = Type.Object({
@@ -72,10 +67,9 @@ const userList = Type.Object({
   users: Type.Array(user),
   aud: text,
   pagination: maybe(
-    Type.Object(
-      { next_cursor: maybe(text), has_more: Type.Boolean() },
-      { description: 'Of a list by cursor. The last page has no `next_cursor`.' },
-    ),
+    Type.Object(pageMembers, {
+      description: 'Of a list by cursor. The last page has no `next_cursor`.',
+    }),
   ),
 });
 

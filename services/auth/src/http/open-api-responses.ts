@@ -1,16 +1,20 @@
 import { type ServiceSettings, serviceSettingsSchema } from '@tollgate/kit/start-report';
 import { type TSchema, Type } from 'typebox';
-
-const text = Type.String();
-const flag = Type.Boolean();
-const count = Type.Integer();
-const uuid = Type.String({ format: 'uuid' });
-const time = Type.String({ format: 'date-time' });
-const unixTime = Type.Integer({ description: 'Unix time in seconds.' });
-const object = Type.Record(Type.String(), Type.Unknown());
-const texts = Type.Array(text);
-const anyObject = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
-const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
+import { clientResponses, oauthResponses } from './open-api-oauth-responses.ts';
+import {
+  anyObject,
+  count,
+  flag,
+  maybe,
+  object,
+  orNull,
+  pageMembers,
+  text,
+  texts,
+  time,
+  unixTime,
+  uuid,
+} from './open-api-types.ts';
 
 const sessionInfo = Type.Object({
   id: uuid,
@@ -120,56 +124,6 @@ const customProvider = Type.Object({
   updated_at: time,
 });
 
-const oauthClient = {
-  client_id: uuid,
-  client_secret: maybe(Type.String({ description: 'Only when it was created.' })),
-  client_type: Type.Enum(['public', 'confidential']),
-  redirect_uris: texts,
-  token_endpoint_auth_method: text,
-  grant_types: texts,
-  response_types: texts,
-  client_name: maybe(text),
-  client_uri: maybe(text),
-  logo_uri: maybe(text),
-  jwks: maybe(object),
-  jwks_uri: maybe(text),
-  scopes: maybe(texts),
-  audiences: maybe(texts),
-  plan: maybe(text),
-  role: maybe(text),
-  limit: maybe(object),
-  org_id: maybe(uuid),
-  disabled: maybe(flag),
-  document_url: maybe(text),
-  post_logout_redirect_uris: maybe(texts),
-  scope: maybe(text),
-  application_type: maybe(text),
-  contacts: maybe(texts),
-  policy_uri: maybe(text),
-  tos_uri: maybe(text),
-  initiate_login_uri: maybe(text),
-  default_max_age: maybe(count),
-  default_acr_values: maybe(texts),
-  require_auth_time: maybe(flag),
-  software_id: maybe(text),
-  software_version: maybe(text),
-  require_pushed_authorization_requests: maybe(flag),
-  dpop_bound_access_tokens: maybe(flag),
-  backchannel_logout_uri: maybe(text),
-  backchannel_logout_session_required: maybe(flag),
-  workload_identities: maybe(Type.Array(Type.Object({ issuer: text, subject: text }))),
-  access_token_typ: maybe(Type.Enum(['at+jwt'])),
-  authorization_details_types: maybe(texts),
-  built_in: maybe(flag),
-  registration_type: Type.Enum(['dynamic', 'manual']),
-  created_at: time,
-  updated_at: time,
-};
-
-/** @see RFC 9396 §2 */
-const authorizationDetails = Type.Array(anyObject('Its `type`, and members that the type defines.'));
-const consentClient = Type.Object({ id: uuid, name: text, uri: text, logo_uri: text });
-
 const webhook = Type.Object({
   id: uuid,
   name: text,
@@ -184,7 +138,6 @@ const webhook = Type.Object({
   previous_secret_until: maybe(time),
   secret: maybe(Type.String({ description: 'Shown once, after it was made.' })),
 });
-const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 const ownApiKey = {
   id: uuid,
@@ -254,104 +207,7 @@ export const responses = {
   Health: Type.Object({ version: text, name: text, description: text }),
   Readiness: Type.Object({ status: text, missing_indexes: maybe(texts) }),
   KeySet: Type.Object({ keys: Type.Array(object) }, { description: 'RFC 7517 §5.' }),
-  OpenIdConfiguration: Type.Object({
-    issuer: text,
-    jwks_uri: text,
-    response_types_supported: texts,
-    subject_types_supported: texts,
-    id_token_signing_alg_values_supported: texts,
-    authorization_endpoint: maybe(text),
-    token_endpoint: maybe(text),
-    userinfo_endpoint: maybe(text),
-    end_session_endpoint: maybe(text),
-    revocation_endpoint: maybe(text),
-    introspection_endpoint: maybe(text),
-    revocation_endpoint_auth_methods_supported: maybe(texts),
-    revocation_endpoint_auth_signing_alg_values_supported: maybe(texts),
-    introspection_endpoint_auth_methods_supported: maybe(texts),
-    introspection_endpoint_auth_signing_alg_values_supported: maybe(texts),
-    registration_endpoint: maybe(text),
-    scopes_supported: maybe(texts),
-    authorization_details_types_supported: maybe(texts),
-    claims_supported: maybe(texts),
-    response_modes_supported: maybe(texts),
-    claims_parameter_supported: maybe(flag),
-    request_parameter_supported: maybe(flag),
-    request_uri_parameter_supported: maybe(flag),
-    acr_values_supported: maybe(texts),
-    backchannel_logout_supported: maybe(flag),
-    backchannel_logout_session_supported: maybe(flag),
-    prompt_values_supported: maybe(texts),
-    ui_locales_supported: maybe(texts),
-    code_challenge_methods_supported: maybe(texts),
-    authorization_response_iss_parameter_supported: maybe(flag),
-    client_id_metadata_document_supported: maybe(flag),
-    introspection_signing_alg_values_supported: maybe(texts),
-    device_authorization_endpoint: maybe(text),
-    pushed_authorization_request_endpoint: maybe(text),
-    require_pushed_authorization_requests: maybe(flag),
-    dpop_signing_alg_values_supported: maybe(texts),
-    grant_types_supported: maybe(texts),
-    token_endpoint_auth_methods_supported: maybe(texts),
-    token_endpoint_auth_signing_alg_values_supported: maybe(texts),
-  }),
-  ClientToken: Type.Object({
-    access_token: text,
-    issued_token_type: maybe(text),
-    token_type: Type.Enum(['Bearer', 'DPoP']),
-    expires_in: count,
-    refresh_token: maybe(text),
-    id_token: maybe(Type.String({ description: 'With the scope `openid`.' })),
-    scope: maybe(text),
-    authorization_details: maybe(authorizationDetails),
-  }),
-  PushedRequest: Type.Object({ request_uri: text, expires_in: count }),
-  DeviceAuthorization: Type.Object({
-    device_code: text,
-    user_code: text,
-    verification_uri: text,
-    verification_uri_complete: text,
-    expires_in: count,
-    interval: count,
-  }),
-  Introspection: Type.Object({
-    active: flag,
-    token_type: maybe(text),
-    scope: maybe(text),
-    authorization_details: maybe(authorizationDetails),
-    client_id: maybe(text),
-    sub: maybe(uuid),
-    aud: maybe(Type.Union([text, texts])),
-    iss: maybe(text),
-    exp: maybe(unixTime),
-    iat: maybe(unixTime),
-    jti: maybe(uuid),
-    cnf: maybe(Type.Object({ jkt: text })),
-  }),
-  OAuthAuthorization: Type.Object({
-    authorization_id: text,
-    redirect_uri: text,
-    client: consentClient,
-    user: Type.Object({ id: uuid, email: text }),
-    scope: text,
-    authorization_details: maybe(authorizationDetails),
-  }),
-  OAuthRedirect: Type.Object({ redirect_url: text }),
-  OAuthGrant: Type.Object({ client: consentClient, scopes: texts, granted_at: time }),
-  UserInfo: Type.Object({
-    sub: uuid,
-    email: maybe(text),
-    email_verified: maybe(flag),
-    phone: maybe(text),
-    phone_verified: maybe(flag),
-    phone_number: maybe(text),
-    phone_number_verified: maybe(flag),
-    name: maybe(text),
-    picture: maybe(text),
-    preferred_username: maybe(text),
-    updated_at: maybe(unixTime),
-    user_metadata: maybe(object),
-  }),
+  ...oauthResponses,
   SentMessage: Type.Object({
     message_id: maybe(Type.String({ description: 'Of a text message, as its gateway returned it.' })),
   }),
@@ -393,7 +249,7 @@ export const responses = {
   ServiceSettings: Type.Unsafe<ServiceSettings>(serviceSettingsSchema),
   SigningKeys: Type.Object({
     variable: Type.String({ description: 'The setting that has them.', examples: ['SVC_JWT_KEYS_FILE'] }),
-    file: Type.Optional(Type.String({ examples: ['/etc/tollgate/jwt-keys/keys.json'] })),
+    file: maybe(Type.String({ examples: ['/etc/tollgate/jwt-keys/keys.json'] })),
     token_lifetime: Type.Integer({
       description: 'Longest lifetime of a token, in seconds.',
       examples: [3600],
@@ -404,10 +260,10 @@ export const responses = {
         algorithm: Type.String({ examples: ['ES256'] }),
         state: Type.Enum(['signs', 'upcoming', 'verifies']),
         in_jwks: Type.Boolean({ description: 'Secrets are not in the JWKS.' }),
-        added_at: Type.Optional(time),
-        signs_since: Type.Optional(time),
-        replaced_at: Type.Optional(time),
-        last_verified_at: Type.Optional(
+        added_at: maybe(time),
+        signs_since: maybe(time),
+        replaced_at: maybe(time),
+        last_verified_at: maybe(
           Type.String({
             format: 'date-time',
             description:
@@ -419,7 +275,7 @@ export const responses = {
     next: Type.Object({
       step: Type.Enum(['new', 'rotate', 'retire']),
       reason: Type.String({ examples: ['no rotation is under way'] }),
-      not_before: Type.Optional(time),
+      not_before: maybe(time),
     }),
   }),
   RedirectCheck: Type.Object({
@@ -440,7 +296,7 @@ export const responses = {
   DomainList: Type.Object({ domains: Type.Array(domain) }),
   OrganizationPage: Type.Object({
     organizations: Type.Array(organization),
-    pagination: Type.Object({ next_cursor: maybe(text), has_more: flag }),
+    pagination: Type.Object(pageMembers),
   }),
   Member: member,
   Invitation: invitation,
@@ -448,9 +304,7 @@ export const responses = {
   MemberList: Type.Object({ members: Type.Array(member) }),
   MemberPage: Type.Object({
     members: Type.Array(member),
-    pagination: maybe(
-      Type.Object({ next_cursor: maybe(text), has_more: flag }, { description: 'Of a list by cursor.' }),
-    ),
+    pagination: maybe(Type.Object(pageMembers, { description: 'Of a list by cursor.' })),
   }),
   OrganizationToken: Type.Object({
     access_token: Type.String({ description: 'A JWT with `org_id`, `org_role` and `org_slug`.' }),
@@ -467,7 +321,7 @@ export const responses = {
   VerifiedApiKey: Type.Object({
     valid: flag,
     code: Type.String({ description: '`ok`, or the error code of the gateway.' }),
-    caller: maybe(Type.Record(Type.String(), Type.Unknown(), { description: 'Its attributes.' })),
+    caller: maybe(anyObject('Its attributes.')),
     key: maybe(Type.Object({ id: uuid, name: text, admin_scopes: texts })),
   }),
   VerifiedCredential: Type.Object({
@@ -494,16 +348,10 @@ export const responses = {
   }),
   ApiKeyList: Type.Object({
     api_keys: Type.Array(Type.Object(apiKey)),
-    pagination: Type.Object({ next_cursor: maybe(text), has_more: flag }),
+    pagination: Type.Object(pageMembers),
   }),
   CustomProvider: customProvider,
-  OAuthClient: Type.Object(oauthClient),
-  RegisteredOAuthClient: Type.Object({
-    ...oauthClient,
-    client_id_issued_at: unixTime,
-    client_secret_expires_at: maybe(Type.Integer({ description: 'Always 0: it does not expire.' })),
-  }),
-  OAuthClientList: Type.Object({ clients: Type.Array(Type.Object(oauthClient)) }),
+  ...clientResponses,
   CustomProviderCheck: Type.Object({
     ok: flag,
     problem: maybe(text),
