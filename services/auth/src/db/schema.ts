@@ -180,15 +180,8 @@ export const usedColumns: Columns = {
   session_authentications: ['session_id', 'authenticated_at', 'aal', 'methods', 'approved_by'],
   oidc_authorizations: [
     ...['request_id', 'prompt', 'max_age', 'response_mode', 'hinted_user_id'],
-    ...[
-      'dpop_jkt',
-      'authenticated_at',
-      'aal',
-      'methods',
-      'approved_by',
-      'authorization_details',
-      'stored_at',
-    ],
+    ...['dpop_jkt', 'authorization_details', 'authenticated_at', 'aal', 'methods', 'approved_by'],
+    'stored_at',
   ],
   oauth_consent_resources: ['consent_id', 'resource', 'scopes', 'authorization_details'],
   session_authorization_details: ['session_id', 'details'],
