@@ -50,13 +50,13 @@ kubeSuite(t, 'two replicas of the xDS server, with a limiter each', async (t, ku
   });
 
   await t.test('nothing is written when the leader is restarted', async (t) => {
-    const before = await resourceVersion(kube);
+    const before = await readStored(kube);
     await leader.stop();
     await awaitUntil(() => isLeader(other), { what: 'the other replica to lead' });
     await leader.restart();
     await limitersSeen(other, '1 connected and 1 at other replicas');
     await limitersSeen(leader, '1 connected and 1 at other replicas');
-    t.equal(await resourceVersion(kube), before);
+    t.same(await readStored(kube), before);
     await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 3 } }));
     await statusWhen(kube, 'shop', (now) => programmed(now) && now.observedGeneration === 2);
   });
@@ -93,10 +93,10 @@ function limitersSeen({ adminUrl }: XdsServer, text: string): Promise<unknown> {
   return awaitUntil(isSeen, { what: `'${text}' on ${adminUrl}` });
 }
 
-/** Changes with each write of the object, including its status. */
-async function resourceVersion(kube: KubeApiserver): Promise<string> {
-  const { stdout } = await kube.kubectl(['get', 'rlc', 'shop', '-o', 'jsonpath={.metadata.resourceVersion}']);
-  return stdout;
+/** The object as it is stored: its resourceVersion changes with each write, including its status. */
+async function readStored(kube: KubeApiserver): Promise<unknown> {
+  const { stdout } = await kube.kubectl(['get', 'rlc', 'shop', '-o', 'json', '--show-managed-fields']);
+  return JSON.parse(stdout);
 }
 
 /** The reports of the replicas, by identity. */

@@ -169,11 +169,16 @@ t.test('object that was edited during a restart has a status at once', async (t)
   tell(replaced(makeObject('ns/a', { generation: 2 })));
   await settle();
   t.match(written.splice(0), [
-    { observedGeneration: 2, accepted: { status: 'True' }, programmed: { reason: 'Pending' } },
+    {
+      observedGeneration: 2,
+      accepted: { status: 'True' },
+      programmed: { reason: 'Pending' },
+      isProvisional: true,
+    },
   ]);
   time.advance(5_000);
   time.advance(100);
-  t.match(written, [{ programmed: { reason: 'NoClients' } }]);
+  t.match(written, [{ programmed: { reason: 'NoClients' }, isProvisional: undefined }]);
 });
 
 t.test('start ends when as many limiters have answered as an earlier process had', async (t) => {

@@ -20,13 +20,15 @@ export interface ObjectStatus {
   readonly programmed: Condition;
   /** Whether its rules have matched requests; undefined while it is not known. */
   readonly matched?: Condition | undefined;
+  /** Clients still reconnect after the start of this process. */
+  readonly isProvisional?: boolean;
 }
 
 /** The status of an object, from its validation result and the status of its domain. */
 export function toObjectStatus(
   result: ValidationResult,
   domain: DomainStatus,
-  matched?: Condition,
+  { matched, isProvisional = false }: Pick<ObjectStatus, 'matched' | 'isProvisional'> = {},
 ): ObjectStatus {
   const { id, uid, generation, inForce, rules, domainOwner, lastValid, accepted } = result;
   return {
@@ -40,6 +42,7 @@ export function toObjectStatus(
     accepted,
     programmed: toProgrammed(result, domain),
     ...(matched && { matched }),
+    ...(isProvisional && { isProvisional }),
   };
 }
 

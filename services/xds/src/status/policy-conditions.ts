@@ -15,6 +15,8 @@ export interface PolicyObservation {
   readonly programmed: Condition;
   /** Whether an auth server had a check with it. */
   readonly isSeen: boolean;
+  /** Clients still reconnect after the start of this process. */
+  readonly isProvisional?: boolean;
 }
 
 export type ConditionType =

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { runSteps, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import type { Condition } from '../catalog/validation-result.ts';
-import { toList, toValues } from '../gateway-api/objects.ts';
+import { toValues } from '../gateway-api/objects.ts';
 import { unprogrammedReasons, type XdsMetrics } from '../metrics.ts';
 import type { PolicyReporter, PolicyResult } from '../policies/policy-result.ts';
 import type { RolloutClients } from '../policies/rollout.ts';
@@ -10,7 +10,7 @@ import { listClasses, type ReplicaReport, ReportedClients } from './client-repor
 import { countLimiters, toDomainStatus } from './domain-status.ts';
 import type { PolicyObservation } from './policy-conditions.ts';
 import { findAuthServerAnswer, toLimiterAnswer, toProgrammed } from './policy-programmed.ts';
-import { formatTarget } from './policy-status.ts';
+import { formatTarget, readStoredPolicyStatus } from './policy-status.ts';
 import type { ReportExchange } from './reporter.ts';
 
 /** Receives the observations of policies that have changed. */
@@ -173,7 +173,7 @@ export class PolicyStatusReporter implements PolicyReporter {
     const names: string[] = [];
     for (const [id, { isSeen }] of this.#known) {
       if (names.length === maxReportedSeen) break;
-      if (isSeen && !readStored(this.#options.stored?.(id)).isEnforced) names.push(id);
+      if (isSeen && !readStoredPolicyStatus(this.#options.stored?.(id)).isEnforced) names.push(id);
     }
     return names;
   }
@@ -194,7 +194,7 @@ export class PolicyStatusReporter implements PolicyReporter {
 
   #readStored({ id, generation, inForce }: PolicyResult): Pick<Known, 'acknowledged' | 'isSeen'> {
     const status = this.#options.stored?.(id);
-    const { programmed, isEnforced } = readStored(status);
+    const { programmed, isEnforced } = readStoredPolicyStatus(status);
     return {
       acknowledged: programmed === generation ? generation : undefined,
       isSeen: isEnforced && toValues(status).target === formatTarget(inForce?.spec),
@@ -236,9 +236,10 @@ export class PolicyStatusReporter implements PolicyReporter {
   }
 
   #observe(known: Known, groups: readonly ClientGroup[], subscribers: Subscribers): PolicyObservation {
-    const { result, isPublished, acknowledged, isSeen } = known;
+    const { result, isPublished, acknowledged } = known;
     const { id, namespace, generation } = result;
-    if (!isPublished && acknowledged !== generation) return { result, isSeen, programmed: notPublished };
+    const wasAcknowledged = acknowledged === generation;
+    if (!isPublished && !wasAcknowledged) return this.#toObservation(known, notPublished);
     const { authServers, limiters } = this.#options;
     const resource = limiters.snapshots.current()?.resources.get(`policy/${namespace}/${result.name}`);
     const version = authServers.snapshots.current()?.resources.get(namespace)?.version;
@@ -246,12 +247,17 @@ export class PolicyStatusReporter implements PolicyReporter {
     const programmed = toProgrammed({
       authServers: findAuthServerAnswer(policy, groups),
       limiters: toLimiterAnswer(resource && toDomainStatus(resource, subscribers)),
-      wasAcknowledged: acknowledged === generation,
+      wasAcknowledged,
       isStarting: this.#isStarting,
     });
-    if (programmed.status === 'True' && acknowledged !== generation)
+    if (programmed.status === 'True' && !wasAcknowledged)
       this.#known.set(id, { ...known, acknowledged: generation });
-    return { result, isSeen, programmed };
+    return this.#toObservation(known, programmed);
+  }
+
+  #toObservation({ result, isSeen }: Known, programmed: Condition): PolicyObservation {
+    const isProvisional = this.#isStarting && programmed.reason === 'Pending';
+    return { result, isSeen, programmed, isProvisional };
   }
 }
 
@@ -275,20 +281,4 @@ function listGroups(
     if (snapshot !== undefined) elsewhere.remember(snapshot);
   }
   return [...groupClients(clients.settled()), ...elsewhere.groups(others)];
-}
-
-/** The generation that all clients have acknowledged, and whether the policy is enforced. */
-function readStored(status: unknown): {
-  readonly programmed: unknown;
-  readonly isEnforced: boolean;
-} {
-  const known = toList(toValues(status).ancestors).flatMap((one) => toList(one.conditions));
-  // Clients have a policy, too, that others replace.
-  const programmed = known.find(
-    ({ type, status, reason }) => type === 'Programmed' && (status === 'True' || reason === 'Overridden'),
-  );
-  return {
-    programmed: programmed?.observedGeneration,
-    isEnforced: known.some((one) => one.type === 'Enforced' && one.status === 'True'),
-  };
 }

@@ -141,10 +141,28 @@ export function hasPolicyStatus(current: unknown, wanted: PolicyStatus): boolean
   );
 }
 
+/** The generation that all clients have acknowledged, and whether the policy is enforced. */
+export function readStoredPolicyStatus(status: unknown): {
+  readonly programmed: unknown;
+  readonly isEnforced: boolean;
+} {
+  const known = toList(toValues(status).ancestors).flatMap((one) => toList(one.conditions));
+  // Clients have a policy, too, that others replace.
+  const programmed = known.find(
+    ({ type, status, reason }) => type === 'Programmed' && (status === 'True' || reason === 'Overridden'),
+  );
+  return {
+    programmed: programmed?.observedGeneration,
+    isEnforced: known.some((one) => one.type === 'Enforced' && one.status === 'True'),
+  };
+}
+
 export const policyStatuses: StatusKind<PolicyObservation, PolicyStatus> = {
   resource: accessPolicies,
   idOf: ({ result }) => result.id,
   isOf: ({ result }, { generation }) => result.generation === generation,
+  isBehind: ({ result, isProvisional }, status) =>
+    isProvisional === true && readStoredPolicyStatus(status).programmed === result.generation,
   isLast: ({ programmed }) => programmed.reason !== 'Pending',
   toManifest: (observation, { nowMs, storesLastValid, ...object }) => {
     const { lastValid, ...status } = toPolicyStatus(observation, object, nowMs);

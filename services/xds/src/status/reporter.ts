@@ -321,7 +321,8 @@ export class StatusReporter {
     if (before?.result === result && before.domain === domain && before.matched === matched) return;
     if (this.#isUnknownYet(result, domain)) return;
     this.#reported.set(id, { result, domain, matched });
-    const status = toObjectStatus(result, domain, matched);
+    const isProvisional = this.#isStarting && domain.programmed.reason === 'Pending';
+    const status = toObjectStatus(result, domain, { matched, isProvisional });
     const known = this.#statuses.get(id);
     if (isDeepStrictEqual(known, status)) return;
     this.#statuses.set(id, status);

@@ -130,6 +130,15 @@ export const rateLimitConfigStatuses: StatusKind<ObjectStatus, StatusManifest> =
   resource: rateLimitConfigs,
   idOf: ({ id }) => id,
   isOf: ({ uid }, object) => object.uid === uid,
+  isBehind: ({ isProvisional, observedGeneration, version }, status) => {
+    const stored = readStoredStatus({ status });
+    return (
+      isProvisional === true &&
+      stored.isProgrammed &&
+      stored.observedGeneration === observedGeneration &&
+      stored.version === version
+    );
+  },
   isLast: ({ programmed }) => programmed.reason !== 'Pending',
   toManifest: (status, { status: current, nowMs, storesLastValid }) => {
     const { lastValid, ...manifest } = toStatusManifest(status, current, nowMs);

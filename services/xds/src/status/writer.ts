@@ -16,6 +16,11 @@ export interface StatusKind<Wanted extends object, Manifest extends object> {
   readonly idOf: (wanted: Wanted) => string;
   /** Whether this is known of the object as it is now; otherwise the status of that follows. */
   readonly isOf: (wanted: Wanted, object: ConfigObject) => boolean;
+  /**
+   * Whether `status`, that of the object, says more: another replica has seen that clients have this
+   * version, while clients still reconnect to this one.
+   */
+  readonly isBehind: (wanted: Wanted, status: unknown) => boolean;
   /** Whether the status of an edit is the last one: no client has to answer any more. */
   readonly isLast: (wanted: Wanted) => boolean;
   readonly toManifest: (wanted: Wanted, present: PresentObject) => Manifest;
@@ -133,6 +138,7 @@ export class KubernetesStatusWriter<Wanted extends object, Manifest extends obje
       return;
     }
     const current = this.#written.get(object) ?? readLiveObject(object.manifest);
+    if (kind.isBehind(wanted, current.status)) return;
     const present = { ...current, nowMs: this.#context.nowMs(), storesLastValid: this.#storesLastValid };
     const manifest = kind.toManifest(wanted, present);
     if (kind.hasManifest(current.status, manifest)) return;

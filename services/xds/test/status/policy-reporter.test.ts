@@ -213,6 +213,8 @@ t.test('after a restart, what the status says of this version stays', (t) => {
   changed.put(makePolicy('shop/a', { hosts: ['b.test'] }, { generation: 2 }))();
   acknowledge(changed.authServers);
   t.equal(changed.settle(), 'Pending false: the xDS server has just started, and its clients reconnect');
+  t.equal(changed.reporter.observationOf('shop/a')?.isProvisional, true);
   t.equal(changed.settle('shop/a', 5_000) && changed.settle(), programmed);
+  t.equal(changed.reporter.observationOf('shop/a')?.isProvisional, false);
   t.end();
 });

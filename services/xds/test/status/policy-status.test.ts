@@ -3,7 +3,7 @@ import { parseConfigObject } from '../../src/kube/reflector.ts';
 import type { PolicyResult } from '../../src/policies/policy-result.ts';
 import type { PolicyObservation } from '../../src/status/policy-conditions.ts';
 import { policyEvents } from '../../src/status/policy-events.ts';
-import { hasPolicyStatus, toPolicyStatus } from '../../src/status/policy-status.ts';
+import { hasPolicyStatus, policyStatuses, toPolicyStatus } from '../../src/status/policy-status.ts';
 import { perUser } from '../support/policies.ts';
 
 const spec = { hosts: ['a.test', 'b.test'], access: { type: 'Public' }, limits: [perUser] };
@@ -143,6 +143,18 @@ t.test('Reconciling is for what ends by itself, Stalled for what an owner has to
   t.same(listOf('False', 'Pending').slice(1), ['Ready=False/Pending', 'Reconciling=True/Pending']);
   t.same(listOf('Unknown', 'NoClients').slice(1), ['Ready=Unknown/NoClients', 'Reconciling=True/NoClients']);
   t.same(listOf('False', 'Nacked').slice(1), ['Ready=False/Nacked', 'Stalled=True/Nacked']);
+  t.end();
+});
+
+t.test('a status that another replica wrote says more while clients reconnect', (t) => {
+  const { isBehind } = policyStatuses;
+  const status = toPolicyStatus(observe({ ancestors: [{ ref: gateway('a') }] }), {}, 0);
+  const programmed = { status: 'False', reason: 'Pending', message: 'just started' } as const;
+  const starting = { programmed, isProvisional: true };
+  t.equal(isBehind(observe({}, starting), status), true);
+  t.equal(isBehind(observe({}, { programmed }), status), false, 'once it is known');
+  t.equal(isBehind(observe({ generation: 2 }, starting), status), false, 'an edited policy');
+  t.equal(isBehind(observe({}, starting), {}), false, 'a new policy');
   t.end();
 });
 

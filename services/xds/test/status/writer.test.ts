@@ -277,6 +277,25 @@ t.test('status that the object has is not written, whatever fields others added'
   );
 });
 
+t.test('status that another replica wrote stays while limiters reconnect', async (t) => {
+  const server = await statusServer(t);
+  const { leadership, set } = makeLeadership(false);
+  const conditions = [{ type: 'Programmed', ...enforced, observedGeneration: 1 }];
+  const stored = { observedGeneration: 1, version: 'v1', conditions };
+  const objects = new Map([
+    ['shop/same', makeObject('shop/same', stored)],
+    ['shop/edited', makeObject('shop/edited', { ...stored, version: 'v0' })],
+  ]);
+  const { writer } = await startWriter(t, { api: server.api, objects, leadership, concurrency: 1 });
+  const starting = { programmed: pending, isProvisional: true };
+  for (const id of objects.keys()) writer.put(toObjectStatus(id, starting));
+  set(true);
+  await arrive(server, 1);
+  writer.put(toObjectStatus('shop/same', { programmed: pending }));
+  await arrive(server, 2);
+  t.strictSame(paths(server), [`${base}/edited/status`, `${base}/same/status`], 'once it is known');
+});
+
 t.test('condition keeps its transition time until its status changes', async (t) => {
   const server = await statusServer(t);
   const old = '2020-01-01T00:00:00Z';
