@@ -93,7 +93,7 @@ function limitersSeen({ adminUrl }: XdsServer, text: string): Promise<unknown> {
   return awaitUntil(isSeen, { what: `'${text}' on ${adminUrl}` });
 }
 
-/** The object as it is stored: its resourceVersion changes with each write, including its status. */
+/** The object, whose resourceVersion changes with each write, including its status. */
 async function readStored(kube: KubeApiserver): Promise<unknown> {
   const { stdout } = await kube.kubectl(['get', 'rlc', 'shop', '-o', 'json', '--show-managed-fields']);
   return JSON.parse(stdout);

@@ -17,8 +17,8 @@ export interface StatusKind<Wanted extends object, Manifest extends object> {
   /** Whether this is known of the object as it is now; otherwise the status of that follows. */
   readonly isOf: (wanted: Wanted, object: ConfigObject) => boolean;
   /**
-   * Whether `status`, that of the object, says more: another replica has seen that clients have this
-   * version, while clients still reconnect to this one.
+   * Whether `status`, that of the object, says more: another replica has seen that clients have
+   * this version, while clients still reconnect to this one.
    */
   readonly isBehind: (wanted: Wanted, status: unknown) => boolean;
   /** Whether the status of an edit is the last one: no client has to answer any more. */
