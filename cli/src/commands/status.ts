@@ -61,7 +61,7 @@ function checkAuth(url: string, client: AuthClient): Promise<Finding> {
   return toFinding('auth', url, async () => {
     const { version } = await unwrap(client.GET('/health'));
     const { status } = await unwrap(client.GET('/ready'));
-    return `version ${version}, ${status}`;
+    return `version ${withoutPrefix(version)}, ${status}`;
   });
 }
 
@@ -81,8 +81,13 @@ function checkXds(url: string, client: XdsClient): Promise<Finding> {
   return toFinding('xds', url, async () => {
     const { release, ready, reason } = await unwrap(client.GET('/v1/status'));
     if (!ready) throw new RequestError(reason ?? 'no reason is given', { code: 'not_ready' });
-    return `version ${release}, ready`;
+    return `version ${withoutPrefix(release)}, ready`;
   });
+}
+
+/** The auth server writes `v0.1.0`, as GoTrue does, and the others write `0.1.0`. */
+function withoutPrefix(version: string): string {
+  return version.replace(/^v/, '');
 }
 
 async function toFinding(service: string, url: string, check: () => Promise<string>): Promise<Finding> {
