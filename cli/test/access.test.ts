@@ -63,6 +63,11 @@ t.test('with an auth server', async (t) => {
     t.match(await tollgate('status'), { exitCode: 0, output: /sign-in +\S+ +ok +ada@example\.com\n$/ });
     t.match(await tollgate('context', 'list'), { output: /default +\S+ +login +-\n$/ });
     t.match(await tollgate('users', 'list'), { exitCode: 0, output: /ada@example\.com/ });
+    t.match(
+      await cli(t, { TOLLGATE_KEY: ' \n' })('users', 'list'),
+      { exitCode: 0 },
+      'a blank key is not set',
+    );
 
     const first = await expire();
     const together = await Promise.all([1, 2, 3].map(() => tollgate('users', 'list', '--json')));

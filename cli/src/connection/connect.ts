@@ -57,7 +57,7 @@ export async function readContext(source: Source): Promise<Connection> {
     throw new CommandFailure(`there is no context ${name}: tollgate context list has all contexts`);
   const merged = mergeContext(context, env);
   const { authUrl, login, key = '' } = merged;
-  const usesLogin = login !== undefined && !env.TOLLGATE_KEY;
+  const usesLogin = login !== undefined && readVariable(env, fields.key[0]) === '';
   const token =
     usesLogin && name !== undefined && authUrl !== undefined ? tokenSource(authUrl, { path, name }) : key;
   const { limiterToken = token, xdsToken = token } = merged;
@@ -74,21 +74,25 @@ const fields = {
   consoleUrl: ['TOLLGATE_CONSOLE_URL', requireUrl],
 } as const;
 
+/** A variable of white space alone is not set. */
+function readVariable(env: NodeJS.ProcessEnv, variable: string): string {
+  return env[variable]?.trim() ?? '';
+}
+
 /** The environment replaces fields of the context. @throws CommandFailure for an invalid text */
 function mergeContext(context: Context, env: NodeJS.ProcessEnv): Context {
-  const given = (variable: string): string => env[variable]?.trim() ?? '';
-  const otherUrl = given(fields.authUrl[0]);
+  const otherUrl = readVariable(env, fields.authUrl[0]);
   const { limiterUrls = [], ...base } = otherUrl === '' ? context : forAuthServer(context, otherUrl);
   const texts: Partial<Record<keyof typeof fields, string>> = {};
   const names = Object.keys(fields) as (keyof typeof fields)[]; // of exactly these keys
   for (const name of names) {
     const [variable, read] = fields[name];
-    const text = given(variable);
+    const text = readVariable(env, variable);
     const { [name]: stored } = base;
     if (text !== '') texts[name] = read(text, variable);
     else if (stored !== undefined) texts[name] = read(stored, `${name} of the context`);
   }
-  const replicas = given('TOLLGATE_LIMITER_URLS')
+  const replicas = readVariable(env, 'TOLLGATE_LIMITER_URLS')
     .split(',')
     .map((url) => url.trim())
     .filter((url) => url !== '');
