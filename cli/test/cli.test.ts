@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -224,6 +225,24 @@ t.test('with an auth server', async (t) => {
     const page = await tollgate('audit', 'list', '--limit', '1');
     const [, cursor = ''] = /^More follow: --cursor (\S+)\n$/.exec(page.errors) ?? [];
     t.not((await tollgate('audit', 'list', '--limit', '1', '--cursor', cursor)).output, page.output);
+  });
+
+  t.test('a key that is disabled is rejected until it is enabled', async (t) => {
+    const tollgate = cli(t, { TOLLGATE_AUTH_URL: server.url, TOLLGATE_KEY: adminToken() });
+    const created = await tollgate('keys', 'create', 'nightly', '--admin-scopes', 'audit:read', '--json');
+    const { id, key } = JSON.parse(created.output);
+    const asKey = cli(t, { TOLLGATE_AUTH_URL: server.url, TOLLGATE_KEY: key });
+    t.match(await tollgate('keys', 'disable', id), { exitCode: 0, errors: `the key ${id} is disabled\n` });
+    t.match(await tollgate('keys', 'list'), { output: /nightly .* disabled\n/ });
+    t.match(await asKey('audit', 'list'), { exitCode: 1 });
+    t.match(await tollgate('keys', 'enable', id), { exitCode: 0, errors: `the key ${id} is enabled\n` });
+    t.match(await asKey('audit', 'list'), { exitCode: 0 });
+    const again = await tollgate('keys', 'enable', id, '--json');
+    t.match(JSON.parse(again.output), { id, disabled: false, admin_scopes: ['audit:read'] });
+    t.match(await tollgate('keys', 'disable', randomUUID()), {
+      exitCode: 1,
+      errors: /^api_key_not_found: /,
+    });
   });
 
   t.test('the audit log is followed', async (t) => {

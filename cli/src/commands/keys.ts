@@ -21,6 +21,14 @@ export function keyCommands(environment: Environment): Command {
     listCommand(environment),
     createCommand(environment),
     rotateCommand(environment),
+    stateCommand(environment, {
+      ...{ name: 'disable', disabled: true },
+      summary: 'Disable an API key. Requests with it are rejected until it is enabled again.',
+    }),
+    stateCommand(environment, {
+      ...{ name: 'enable', disabled: false },
+      summary: 'Enable an API key that is disabled.',
+    }),
     revokeCommand(environment),
   ]);
 }
@@ -126,6 +134,26 @@ function rotateCommand(environment: Environment): Command {
         client.POST('/admin/api-keys/{key_id}/rotate', { params: { path }, body }),
       );
       printSecret(terminal, created, options);
+    });
+}
+
+interface KeyState {
+  readonly name: 'disable' | 'enable';
+  readonly summary: string;
+  readonly disabled: boolean;
+}
+
+/** Changes nothing else of the key. */
+function stateCommand(environment: Environment, { name, summary, disabled }: KeyState): Command {
+  const { terminal } = environment;
+  return command(name, summary, [`tollgate keys ${name} 0e1f6b4c-5f3b-4b6e-9f43-1c7c2c1a8f10`])
+    .argument('<id>', 'Id of the key.')
+    .action(async (id: string, options: CommonOptions) => {
+      const client = await connectAuth(toSource(environment, options));
+      const params = { path: { key_id: id } };
+      const changed = await unwrap(client.PUT('/admin/api-keys/{key_id}', { params, body: { disabled } }));
+      if (options.json) printJson(terminal, changed);
+      else terminal.warn(`the key ${id} is ${name}d`);
     });
 }
 
