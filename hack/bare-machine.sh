@@ -72,6 +72,8 @@ make_machine() {
   cp -a "$folder/node/node_modules/npm" "$root/usr/local/lib/node_modules/"
   for program in npm npx; do ln -s "../lib/node_modules/npm/bin/$program-cli.js" "$root/usr/local/bin/$program"; done
   git clone -q --no-hardlinks . "$root$home/tollgate"
+  # It may be another one here when the tests end.
+  commit=$(git -C "$root$home/tollgate" rev-parse --short HEAD)
 }
 
 # Proxies, authorities and registries by environment variables.
@@ -129,7 +131,7 @@ run_command make test
 test_status=$status test_seconds=$seconds
 say 'make demo ARGS=--once'
 run_command make demo ARGS=--once
-say "commit $(git rev-parse --short HEAD)${keep_cache:+, with the programs of this machine}"
+say "commit $commit${keep_cache:+, with the programs of this machine}"
 say "make test: $test_seconds s, exit code $test_status"
 say "make demo ARGS=--once: $seconds s, exit code $status"
 [ "$test_status" = 0 ] && [ "$status" = 0 ] || fail 'FAILED'
