@@ -1,8 +1,10 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { generators } from '../generate/generators.ts';
 import { findStaleFiles, readAll, repositoryFiles } from './files.ts';
 import { findCycles, findStrayTestFolders } from './floors.ts';
 import { findForbiddenTexts } from './forbidden-texts.ts';
+import { cacheFolders, withKeptCache } from './kept-cache.ts';
 import { findDeadLinks } from './links.ts';
 import { findUnverifiedPackages } from './lock-file.ts';
 import { findOpenApiProblems } from './open-api.ts';
@@ -35,9 +37,10 @@ const browserProject = 'services/console/src/browser';
 /** Checks again what a change has an effect on: a quarter of the time of a whole check. */
 async function checkTypes(): Promise<Finding> {
   const common = ['--noEmit', '--pretty', 'false'];
-  const incremental = ['--incremental', '--tsBuildInfoFile', 'node_modules/.cache/tsc'];
+  const folders = cacheFolders('tsc');
+  const incremental = ['--incremental', '--tsBuildInfoFile', join(folders.used, 'build')];
   const results = [
-    await runTool('tsc', [...common, ...incremental]),
+    await withKeptCache(folders, () => runTool('tsc', [...common, ...incremental])),
     await runTool('tsc', [...common, '--project', browserProject]),
   ];
   return { ok: results.every(({ ok }) => ok), output: results.map(({ output }) => output).join('\n') };
@@ -80,10 +83,14 @@ async function checkTexts(): Promise<Finding> {
 
 /** Unknown words are mistakes, or belong into hack/check/words.txt. */
 async function checkSpelling(): Promise<Finding> {
-  const cache = ['--cache', '--cache-strategy=content', '--cache-location=node_modules/.cache/cspell'];
+  const folders = cacheFolders('cspell');
+  const location = `--cache-location=${join(folders.used, 'results')}`;
+  const cache = ['--cache', '--cache-strategy=content', location];
   // As arguments: for files that it reads from a list, a cached result has no problems.
   const files = await repositoryFiles();
-  return runTool('cspell', ['lint', '--no-progress', '--no-summary', ...cache, ...files]);
+  return withKeptCache(folders, () =>
+    runTool('cspell', ['lint', '--no-progress', '--no-summary', ...cache, ...files]),
+  );
 }
 
 async function checkFloors(): Promise<Finding> {

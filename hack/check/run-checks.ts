@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Longer than any tool here takes on a cold, busy machine. */
-const toolTimeoutMs = 300_000;
+/** Only a hang takes that long: a cold, busy machine takes minutes. */
+const toolTimeoutMs = 1_800_000;
 
 export interface Finding {
   readonly ok: boolean;
