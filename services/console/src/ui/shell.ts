@@ -8,3 +8,8 @@ export function withInput(command: string, text: string): string {
   while (lines.has(delimiter)) delimiter += '_';
   return `${command} <<'${delimiter}'\n${text.replace(/\n?$/, '\n')}${delimiter}`;
 }
+
+/** An argument of a command: the shell runs nothing of it. */
+export function quoteArgument(text: string): string {
+  return /^[\w./:=,@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -261,6 +261,11 @@ t.test('policies in the console', { skip }, async (t) => {
     t.match(ofUser, /over the limit\s+Status\s+429.*Policy\s+shop\/orders.*2 of 2.*2 per year/s);
     t.match(await ask('web', 'user=ann'), /allowed\s+Status\s+200.*0 of 3.*3 per hour.*Rule\s+user/s);
     t.match(await ask('web', 'other=1'), 'No rule matches this descriptor');
+    t.match(
+      await ask('shop;reboot', 'other=$(reboot)'),
+      "tollgate limits peek --domain 'shop;reboot' 'other=$(reboot)'",
+      'the shell runs nothing of a link',
+    );
     t.match(await ask('web', 'user'), /Not accepted.*key=value/s);
   });
 

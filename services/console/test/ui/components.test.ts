@@ -4,6 +4,7 @@ import t from 'tap';
 import { limitBar, sparkline } from '../../src/ui/charts.ts';
 import { numberedLines, unifiedDiff } from '../../src/ui/code.ts';
 import { confirmation, emptyState, problem } from '../../src/ui/messages.ts';
+import { quoteArgument } from '../../src/ui/shell.ts';
 import { table } from '../../src/ui/table.ts';
 import { badge, command, copyable, details, quantity, time } from '../../src/ui/text.ts';
 
@@ -81,4 +82,12 @@ t.test('tables are sorted and continued by the URL', async (t) => {
   const again = String(table({ caption: 'a', columns, rows: ['x'], empty: html``, url: sorted }));
   t.match(again, /aria-sort="descending"><a href="\/users\?sort=name\+asc"/);
   t.match(String(table({ caption: 'a', columns, rows: [], empty: emptyState('nothing'), url })), 'nothing');
+});
+
+t.test('an argument of a command is one word of the shell', async (t) => {
+  t.equal(quoteArgument('policy/shop/orders'), 'policy/shop/orders');
+  t.equal(quoteArgument('user=ann,path=/search'), 'user=ann,path=/search');
+  t.equal(quoteArgument("a; rm -rf 'x'"), "'a; rm -rf '\\''x'\\'''");
+  t.equal(quoteArgument('~'), "'~'");
+  t.equal(quoteArgument(''), "''");
 });

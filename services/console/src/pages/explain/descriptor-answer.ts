@@ -1,7 +1,9 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import { policyDomainPrefix } from '@tollgate/rules/rule-document';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
+import { quoteArgument } from '../../ui/shell.ts';
 import { badge, copyable, details } from '../../ui/text.ts';
 import { counterCard, outcomeTexts, toBody } from '../limits/counter.ts';
 import { readDescriptor } from '../limits/descriptor.ts';
@@ -33,7 +35,10 @@ export async function viewDescriptorAnswer(
     Link: copyable(visit.url.href),
   })}</section>${
     counter === undefined
-      ? emptyState('No limit counts this descriptor.', `tollgate limits peek --domain ${domain}`)
+      ? emptyState(
+          'No limit counts this descriptor.',
+          `tollgate limits peek --domain ${quoteArgument(domain)} ${quoteArgument(formatDescriptor(descriptor.entries))}`,
+        )
       : counterCard(counter, descriptor, { visit, replicas: values.length })
   }`;
 }

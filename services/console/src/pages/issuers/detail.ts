@@ -3,6 +3,7 @@ import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { memberDetails } from '../../ui/members.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
+import { quoteArgument } from '../../ui/shell.ts';
 import { table } from '../../ui/table.ts';
 import { copyable, details, quantity, time } from '../../ui/text.ts';
 import { type Issuer, issuerText, keyState, readIssuer, whereToEdit } from './issuer.ts';
@@ -40,7 +41,7 @@ function loadProblem({ keys, issuer = '' }: Issuer, { nowMs }: Visit): Html | un
   return problem({
     title: 'The keys cannot be loaded',
     text: html`${keys.problem}, ${time(keys.failed_at, nowMs)}. ${consequence}. The auth server retries at least once a minute.`,
-    command: issuer === '' ? undefined : `tollgate-auth issuers check '${issuer.replaceAll("'", "'\\''")}'`,
+    command: issuer === '' ? undefined : `tollgate-auth issuers check ${quoteArgument(issuer)}`,
   });
 }
 

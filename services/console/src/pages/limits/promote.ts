@@ -5,6 +5,7 @@ import { formatYaml } from '@tollgate/yaml/documents';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
+import { quoteArgument } from '../../ui/shell.ts';
 import { command } from '../../ui/text.ts';
 import { valueDifference } from '../policies/difference.ts';
 import { applyCommand, card, type ObjectName } from '../policies/page.ts';
@@ -75,10 +76,5 @@ function ofFiles(visit: Visit, domain: string): Html {
   const folder = '"$RUNTIME_ROOT/$CANDIDATE_RUNTIME_SUBDIRECTORY/config"';
   return html`<p>${reason} The file of the domain in the candidate folder replaces the one in force:</p>${command(
     `ls ${folder}\nmv ${folder}/FILE.yaml "$RUNTIME_ROOT/$RUNTIME_SUBDIRECTORY/config/"`,
-  )}<p>Or read both folders of manifests with the command line:</p>${command(`tollgate limits trial promote ${quote(domain)} --files policies/`)}`;
-}
-
-/** An argument of a shell. */
-function quote(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  )}<p>Or read both folders of manifests with the command line:</p>${command(`tollgate limits trial promote ${quoteArgument(domain)} --files policies/`)}`;
 }

@@ -6,6 +6,7 @@ import { problemOf } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
+import { quoteArgument } from '../../ui/shell.ts';
 import { table } from '../../ui/table.ts';
 import { badge, command, copyable, details, time } from '../../ui/text.ts';
 import { coverage } from './coverage.ts';
@@ -96,7 +97,7 @@ ${details({
   'Tokens are valid for up to': formatDuration(lifetime * 1000),
   'Next step': when,
 })}
-<p>With the keys in a file:</p>${command(`tollgate signing-keys ${step} --file ${local}`)}
+<p>With the keys in a file:</p>${command(`tollgate signing-keys ${step} --file ${quoteArgument(local)}`)}
 <p>With the keys in a Secret of Kubernetes:</p>${command(
     `kubectl -n tollgate get secret auth-keys -o jsonpath='{.data.keys\\.json}' | base64 -d | tollgate signing-keys ${step} --file - --emit kubernetes | kubectl apply -f -`,
   )}
