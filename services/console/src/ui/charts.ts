@@ -1,18 +1,18 @@
 import { type Html, html } from '@tollgate/kit/html';
 
-/** How full a limit is: used of limit, and the requests that were refused. */
+/** How full a limit is. */
 export function limitBar({
   used,
   limit,
-  refused = 0,
+  isRefusing = false,
 }: {
   readonly used: number;
   readonly limit: number;
-  readonly refused?: number;
+  readonly isRefusing?: boolean;
 }): Html {
   const share = limit > 0 ? Math.min(used / limit, 1) : 1;
-  const state = refused > 0 || share >= 1 ? 'over' : share >= 0.8 ? 'near' : 'free';
-  const text = `${used} of ${limit} used, ${refused} refused`;
+  const state = isRefusing || share >= 1 ? 'over' : share >= 0.8 ? 'near' : 'free';
+  const text = `${used} of ${limit} used${isRefusing ? ', refused now' : ''}`;
   return bar(state, text, html`<rect width="${(share * 100).toFixed(1)}" height="1"/>`);
 }
 

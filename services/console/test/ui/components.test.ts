@@ -61,9 +61,10 @@ t.test('a bar is full at the limit, and needs a person from 80 %', async (t) => 
   t.match(String(limitBar({ used: 10, limit: 100 })), /class="bar free".*width="10\.0"/);
   t.match(String(limitBar({ used: 80, limit: 100 })), 'class="bar near"');
   t.match(
-    String(limitBar({ used: 300, limit: 100, refused: 5 })),
-    /class="bar over".*5 refused.*width="100\.0"/,
+    String(limitBar({ used: 300, limit: 100, isRefusing: true })),
+    /class="bar over" .*"300 of 100 used, refused now".*width="100\.0"/,
   );
+  t.match(String(limitBar({ used: 1, limit: 100 })), '"1 of 100 used"');
   t.match(String(limitBar({ used: 0, limit: 0 })), 'class="bar over"');
 });
 

@@ -73,7 +73,7 @@ export function counterCard(
   const state = stateOf(counter);
   const { override } = counter;
   return html`<section class="card stack"><h2><code>${formatDescriptor(entries)}</code></h2>
-${limitBar({ used: counter.count, limit, refused: state === 'over' ? 1 : 0 })}
+${limitBar({ used: counter.count, limit, isRefusing: state === 'over' })}
 ${details({
   State: html`${states[state]} ${counter.shadowMode && badge('shadow mode: nothing is refused')}`,
   Used: html`${count(counter.count)} of ${count(limit)}${replicas > 1 && html` <span class="dim">(the fullest of ${replicas} replicas)</span>`}`,

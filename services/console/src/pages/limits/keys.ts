@@ -84,7 +84,7 @@ ${isNew && badge('newly limited', 'warn')}${counter?.override !== undefined && b
 function usedCell({ counter, state }: KeyRow): Html | undefined {
   if (counter === undefined) return undefined;
   const limit = capacityOf(counter);
-  return html`${limitBar({ used: counter.count, limit, refused: state === 'over' ? 1 : 0 })}${count(counter.count)} of ${count(limit)}`;
+  return html`${limitBar({ used: counter.count, limit, isRefusing: state === 'over' })}${count(counter.count)} of ${count(limit)}`;
 }
 
 /** The rate of now, and the hits of each minute of the last hour. */
