@@ -67,6 +67,11 @@ function copyButton(text: string): Html {
   return html`<button type="button" class="copy" data-copy="${text}">Copy</button>`;
 }
 
+/** An id for an element from texts that tell it apart. */
+export function elementId(...parts: readonly string[]): string {
+  return parts.join('-').replaceAll(/\W/g, '-');
+}
+
 /** Names and values. Undefined values are left out. */
 export function details(entries: Readonly<Record<string, Html | string | number | undefined>>): Html {
   return html`<dl class="details">${Object.entries(entries).map(

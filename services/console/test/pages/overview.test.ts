@@ -8,6 +8,7 @@ import { type RateLimitService, startRateLimitService, startXdsServer } from '@t
 import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import { metricNames, readReplica } from '../../src/live/replica-metrics.ts';
+import { viewFindings } from '../../src/pages/overview/findings.ts';
 import { ConsoleSuite, readText, skip } from '../support/console-suite.ts';
 import { startPrometheus } from '../support/prometheus.ts';
 
@@ -215,6 +216,19 @@ t.test('every signal has a section in the run-book', async (t) => {
     const { signals } = readReplica(new Map([[sign, [{ labels: {}, value: 0 }]]]));
     for (const { alert } of signals) t.match(alerts, `### ${alert}\n`);
   }
+});
+
+t.test('each finding has an id of its own', async (t) => {
+  const down = {
+    ...{ version: '1', startedMs: 0, answeredMs: 0 },
+    failure: { sinceMs: 0, reason: 'refused' },
+  };
+  const replicas = ['http://10.0.0.1:9100', 'http://10.0.0.2:9100', 'http://10.0.0.3:9100'].map((url) => ({
+    ...({ ...down, url, kind: 'limiter', signals: [] } as const),
+  }));
+  const ids = [...String(viewFindings(replicas, 0)).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+  t.equal(ids.length, 3);
+  t.equal(new Set(ids).size, 3, 'updates change the right line');
 });
 
 async function startPlatform(t: Test, metricsPort: number) {

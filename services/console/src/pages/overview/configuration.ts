@@ -4,7 +4,7 @@ import { problemOf } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge, quantity, time } from '../../ui/text.ts';
+import { badge, elementId, quantity, time } from '../../ui/text.ts';
 
 /** Clients of the xDS server with the configuration that each has, in an order that stays. */
 export async function viewConfiguration(visit: Visit): Promise<Html> {
@@ -17,7 +17,7 @@ export async function viewConfiguration(visit: Visit): Promise<Html> {
       rows: clients.toSorted((a, b) => compareText(a.node + a.address, b.node + b.address)),
       url: visit.url,
       empty: emptyState('No limiter and no auth server is connected to the xDS server.'),
-      rowId: ({ kind, node, address }) => `client-${`${kind}-${node}-${address}`.replaceAll(/\W/g, '-')}`,
+      rowId: ({ kind, node, address }) => elementId('client', kind, node, address),
       columns: [
         { title: 'Replica', cell: ({ node, address }) => node || address },
         { title: 'Service', cell: ({ kind }) => (kind === 'limiter' ? 'limiter' : 'auth server') },

@@ -1,9 +1,11 @@
 import { type Html, html } from '@tollgate/kit/html';
 import packageJson from '../../../package.json' with { type: 'json' };
 import type { Replica } from '../../live/live.ts';
-import { time } from '../../ui/text.ts';
+import { elementId, time } from '../../ui/text.ts';
 
 interface Finding {
+  /** Tells it apart from others with the same alert. */
+  readonly subject: string;
   readonly text: Html;
   /** Stands at the end of the line, so that nothing moves when its text changes. */
   readonly since?: Html | undefined;
@@ -27,8 +29,8 @@ export function viewFindings(replicas: readonly Replica[], nowMs: number): Html 
     findings.length === 0
       ? html`<li class="ok">Nothing needs a person: all replicas answer, and none reports a problem.</li>`
       : findings.map(
-          ({ text, since, alert, isCritical }) =>
-            html`<li id="finding-${alert}"${isCritical && html` class="bad"`}>${text} <a href="${runBook}#${alert.toLowerCase()}">What to do</a>${since && html` <span class="dim">First noticed ${since}</span>`}</li>`,
+          ({ subject, text, since, alert, isCritical }) =>
+            html`<li id="${elementId('finding', alert, subject)}"${isCritical && html` class="bad"`}>${text} <a href="${runBook}#${alert.toLowerCase()}">What to do</a>${since && html` <span class="dim">First noticed ${since}</span>`}</li>`,
         );
   return html`<section class="card" aria-live="polite"><h2>What is wrong now</h2><ul class="findings">${items}</ul></section>`;
 }
@@ -42,6 +44,7 @@ function findOutages(replicas: readonly Replica[], nowMs: number): readonly Find
     const who = areAllDown && kind !== undefined ? `No ${kind} answers: ` : '';
     return [
       {
+        subject: url,
         text: html`${who}${url} does not answer: ${failure.reason}.`,
         since: time(failure.sinceMs, nowMs),
         alert: (areAllDown ? alerts?.all : alerts?.one) ?? 'alerts',
@@ -59,6 +62,6 @@ function findSignals(replicas: readonly Replica[]): readonly Finding[] {
     if (first === undefined) return [];
     const where = reports.map(({ url }) => new URL(url).host).join(', ');
     const { alert, isCounter } = first.signal;
-    return [{ text: html`${text} (${where}).`, alert, isCritical: isCounter }];
+    return [{ subject: text, text: html`${text} (${where}).`, alert, isCritical: isCounter }];
   });
 }

@@ -4,7 +4,7 @@ import type { Visit } from '../../http/visit.ts';
 import { numberedLines } from '../../ui/code.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge, copyable, details, time } from '../../ui/text.ts';
+import { badge, copyable, details, elementId, time } from '../../ui/text.ts';
 import { notesOf } from './manifest.ts';
 import { card, objectPath, policiesPage, readName, readObject, type Schemas } from './page.ts';
 import { acknowledgedBy, stateOf, toneOf } from './state.ts';
@@ -90,8 +90,7 @@ function acknowledgementTable(
     caption: `${clientNames[clients]}: ${acknowledged} of ${connected} have acknowledged ${resource}`,
     rows: list,
     url: visit.url,
-    rowId: ({ node, address }) =>
-      `client-${`${clients}-${resource}-${node}-${address}`.replaceAll(/\W/g, '-')}`,
+    rowId: ({ node, address }) => elementId('client', clients, resource, node, address),
     empty: emptyState('None is connected to this replica of the xDS server.'),
     columns: [
       { title: 'Replica', cell: ({ node, address }) => node || address },
