@@ -17,6 +17,7 @@ descriptors:
     value: gold
     descriptors: [{ key: user_id, rate_limit: { unit: hour, requests_per_unit: 70 } }]
   - { key: org_id, rate_limit: { unit: day, requests_per_unit: 8 } }
+  - { key: export, rate_limit: { unit: hour, requests_per_unit: 8, algorithm: concurrency } }
 `;
 const files = {
   'config/shop.yaml': limitOf(5),
@@ -103,6 +104,17 @@ t.test('limits in the console', { skip }, async (t) => {
     t.equal(await first.send('shop', 'user', 'ann'), 429);
     for (const limiter of limiters)
       t.same([isAudited(limiter, 'override'), isAudited(limiter, 'remove override')], [true, true]);
+  });
+
+  await t.test('an override of a concurrency limit is a number at once', async (t) => {
+    t.match(
+      await show('/limits/counter?domain=users&descriptor=export%3Dall'),
+      /8 at once.*Requests at once/s,
+    );
+    await page.submit('/limits/override', { requestsPerUnit: '3', duration: '2h', reason: 'x' });
+    const text = await readText(page);
+    t.match(text, /has the limit 3 for 2h.*Override\s+3 at once, ends/s);
+    t.notMatch(text, 'per hour');
   });
 
   await t.test('a counter is reset after a question', async (t) => {

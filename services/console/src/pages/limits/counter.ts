@@ -86,8 +86,15 @@ ${details({
   Warning: counter.warning,
   Override:
     override &&
-    html`${count(override.requestsPerUnit)} per ${counter.unit}, ends ${time(override.until, visit.nowMs)}, by ${override.setBy}: ${override.reason}`,
+    html`${overrideText(counter, override)}, ends ${time(override.until, visit.nowMs)}, by ${override.setBy}: ${override.reason}`,
 })}</section>`;
+}
+
+function overrideText(
+  { algorithm, unit }: Schemas['Counter'],
+  { requestsPerUnit, burst }: Schemas['Override'],
+): string {
+  return limitText({ algorithm, unit, requestsPerUnit, ...(burst !== undefined && { burst }) });
 }
 
 /** Fields that say which counter a form is about. */
@@ -99,7 +106,7 @@ function changes(visit: Visit, descriptor: DomainDescriptor, counter: Schemas['C
   const fields = html`${visit.formFields()}${descriptorFields(descriptor)}`;
   return html`<section class="card stack"><h2>Override the limit for a time</h2>
 <form class="filters" method="post" action="/limits/override">${fields}
-${field({ name: 'requestsPerUnit', label: `Requests per ${counter.unit}`, type: 'number', isRequired: true, value: String(counter.requestsPerUnit) })}
+${field({ name: 'requestsPerUnit', label: counter.algorithm === 'concurrency' ? 'Requests at once' : `Requests per ${counter.unit}`, type: 'number', isRequired: true, value: String(counter.requestsPerUnit) })}
 ${counter.burst !== undefined && field({ name: 'burst', label: 'Burst', type: 'number' })}
 ${field({ name: 'duration', label: 'For, such as 30m or 48h', isRequired: true, value: '1h' })}
 ${field({ name: 'reason', label: 'Reason, for the audit', isRequired: true, placeholder: 'Import of customer 42' })}
