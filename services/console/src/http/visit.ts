@@ -64,9 +64,9 @@ export class Visit {
     return (this.#request.params as Readonly<Record<string, string | undefined>>)[name] ?? '';
   }
 
-  /** Value of a parameter of the query; undefined when it is missing or empty. */
+  /** Value of a parameter of the query, trimmed; undefined when it is missing or empty. */
   query(name: string): string | undefined {
-    return this.url.searchParams.get(name) || undefined;
+    return this.url.searchParams.get(name)?.trim() || undefined;
   }
 
   /** Whether the person may see a page or do something. */

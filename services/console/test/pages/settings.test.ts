@@ -60,7 +60,7 @@ t.test('settings of the console', { skip }, async (t) => {
   );
 
   await t.test('secrets are set or not, and have no value', async (t) => {
-    const text = await show('/settings?show=all&find=smtp_pass');
+    const text = await show('/settings?show=all&find=+smtp_pass+');
     t.match(text, /SVC_SMTP_PASS\n.*\sset\s/s);
     const source = await page.evaluate(`fetch('/settings?show=all').then((response) => response.text())`);
     for (const hidden of [canary, authServerSecret, secret]) t.notMatch(source, hidden);

@@ -1,6 +1,6 @@
 import { nextCursor } from '@tollgate/admin-clients/clients';
 import type { Visit } from '../../http/visit.ts';
-import type { FilterField } from '../../ui/form.ts';
+import { type FilterField, readFilters } from '../../ui/form.ts';
 
 /** An entry of the audit log. */
 export interface Entry {
@@ -24,14 +24,13 @@ export const filterFields = [
   { name: 'kind', label: 'Kind of actor', choices: kinds },
 ] as const satisfies readonly FilterField[];
 
-/** A page of the entries that match the filters of the URL, newest first. */
+/** A page of the entries that match the filters of the URL, newest first: by default, its page. */
 export async function readEntries(
   visit: Visit,
-  { limit, cursor }: { readonly limit: number; readonly cursor: string | undefined },
+  { limit, cursor }: { readonly limit: number; readonly cursor?: string },
 ): Promise<EntryPage> {
-  const filter = filterFields.map(({ name }) => [name, visit.query(name)?.trim() ?? ''] as const);
   const query = {
-    ...Object.fromEntries(filter),
+    ...readFilters(filterFields, visit.url),
     ...(cursor !== undefined && { cursor }),
     limit: String(limit),
   };

@@ -49,7 +49,7 @@ export const exportFormats = {
 /** The entries that match the filters of the URL, as a file. */
 export async function exportEntries(visit: Visit, format: Format): Promise<Download> {
   // The first page is read before the response begins, so that a refusal is a page with the reason.
-  const first = await readEntries(visit, { limit: chunkSize, cursor: undefined });
+  const first = await readEntries(visit, { limit: chunkSize });
   return {
     type: format.type,
     fileName: `audit-${new Date(visit.nowMs).toISOString().slice(0, 10)}${format.path.slice(format.path.lastIndexOf('.'))}`,

@@ -12,7 +12,7 @@ const pageSize = 50;
 
 /** The audit log. The entry that is shown in full is in the URL. */
 export async function viewAudit(visit: Visit): Promise<View> {
-  const { entries, next } = await readEntries(visit, { limit: pageSize, cursor: visit.query('cursor') });
+  const { entries, next } = await readEntries(visit, { limit: pageSize });
   const open = entries.find(({ id }) => id === visit.query('entry'));
   return {
     title: 'Audit log',

@@ -15,7 +15,7 @@ export type Question = Partial<Readonly<Record<(typeof fieldNames)[number], stri
 /** The question in the URL of the page; undefined before there is one. */
 export function readQuestion(visit: Visit): Question | undefined {
   const entries = fieldNames.flatMap((name) => {
-    const value = visit.query(name)?.trim();
+    const value = visit.query(name);
     return value === undefined ? [] : [[name, value] as const];
   });
   const { method = 'GET', url, ...more } = Object.fromEntries(entries);

@@ -48,7 +48,7 @@ export async function viewKeys(visit: Visit): Promise<View> {
 
 function isSelected(key: KeyRow, visit: Visit): boolean {
   const state = visit.query('state');
-  const search = visit.query('q')?.trim() ?? '';
+  const search = visit.query('q') ?? '';
   const rule = visit.query('rule');
   const text = `${formatDescriptor(key.entries)} ${key.counter?.rule ?? ''}`;
   return (
@@ -97,7 +97,7 @@ const maxShown = 200;
 
 /** Refusals as they happen, with the reason. */
 export async function viewRefusals(visit: Visit): Promise<View> {
-  const search = visit.query('q')?.trim() ?? '';
+  const search = visit.query('q') ?? '';
   const limit = search === '' ? maxShown : undefined;
   const { values, problems } = await readRefusals(visit, visit.query('domain'), limit);
   const rows = values

@@ -20,7 +20,7 @@ export function limitsPage({ url }: Visit, title: string, content: Html): View {
 
 /** The parameters of a page of a list of the counter API. */
 export function listQuery(visit: Visit) {
-  const [search, after, domain] = [visit.query('q')?.trim(), visit.query('cursor'), visit.query('domain')];
+  const [search, after, domain] = [visit.query('q'), visit.query('cursor'), visit.query('domain')];
   return {
     ...(search !== undefined && { search }),
     ...(after !== undefined && { after }),

@@ -42,9 +42,9 @@ async function problemsOf(visit: Visit) {
 }
 
 function toQuery(visit: Visit) {
-  const [kind, namespace] = [toKind(visit.query('kind')), visit.query('namespace')?.trim()];
+  const [kind, namespace] = [toKind(visit.query('kind')), visit.query('namespace')];
   const [find, accepted, cursor] = [
-    visit.query('find')?.trim(),
+    visit.query('find'),
     visit.query('accepted'),
     visit.query('cursor'),
   ];

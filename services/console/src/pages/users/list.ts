@@ -3,13 +3,13 @@ import { isUuid } from '@tollgate/kit/text';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { ServiceError } from '../../services/session-clients.ts';
-import { type FilterField, filters } from '../../ui/form.ts';
+import { type FilterField, filters, readFilters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { type Column, table } from '../../ui/table.ts';
 import { badge, time } from '../../ui/text.ts';
 import { toUserRow, type User, type UserRow } from './user.ts';
 
-const pageSize = 50;
+const pageSize = '50';
 
 const yesNo = { '': 'Any', true: 'Yes', false: 'No' };
 
@@ -50,7 +50,7 @@ interface UserPage {
 }
 
 async function findUsers(visit: Visit): Promise<UserPage> {
-  const id = visit.query('q')?.trim().toLowerCase() ?? '';
+  const id = visit.query('q')?.toLowerCase() ?? '';
   if (isUuid(id)) return findById(visit, id);
   const { users, pagination } = await visit.services.auth((client) =>
     client.GET('/admin/users', { params: { query: toQuery(visit) } }),
@@ -70,18 +70,14 @@ async function findById(visit: Visit, id: string): Promise<UserPage> {
   }
 }
 
-const sameNames = ['provider', 'role', 'plan', 'banned', 'confirmed', 'sort', 'cursor'] as const;
-
 /** The parameters of the auth server for those of the page. */
-function toQuery(visit: Visit): Record<string, string> {
-  const same = sameNames.flatMap((name) => {
-    const value = visit.query(name);
-    return value === undefined ? [] : [[name, value.trim()] as const];
-  });
-  const search = visit.query('q')?.trim();
+function toQuery(visit: Visit): Readonly<Record<string, string>> {
+  const { q: search, ...query } = readFilters(fields, visit.url);
+  const sort = visit.query('sort');
   return {
-    ...Object.fromEntries(same),
-    limit: String(pageSize),
+    ...query,
+    limit: pageSize,
+    ...(sort !== undefined && { sort }),
     ...(search !== undefined && toSearch(search)),
   };
 }
