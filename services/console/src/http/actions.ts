@@ -1,6 +1,9 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { errors } from '../errors.ts';
 import type { Permission } from '../scopes.ts';
-import { confirmation } from '../ui/messages.ts';
+import { field } from '../ui/fields.ts';
+import { readText } from '../ui/form.ts';
+import { confirmation as confirmationForm } from '../ui/messages.ts';
 import type { Column } from '../ui/table.ts';
 import type { Area, View } from './routes.ts';
 import type { Visit } from './visit.ts';
@@ -14,8 +17,10 @@ export interface Action<Subject> {
   /** Says what will happen, in a sentence. */
   readonly question: (subject: Subject) => string;
   readonly fields?: (subject: Subject, visit: Visit) => Html;
-  /** Whether it has a button on the page of the subject. */
-  readonly isOffered: (subject: Subject, nowMs: number) => boolean;
+  /** A text that the person has to type, such as the name of what is deleted. */
+  readonly confirmation?: (subject: Subject) => string;
+  /** Whether it has a button on the page of the subject now. Those of parts have links instead. */
+  readonly isOffered?: (subject: Subject, nowMs: number) => boolean;
   readonly run: (target: Target<Subject>) => Promise<Outcome>;
 }
 
@@ -60,7 +65,7 @@ export function creationSet(
     read: () => Promise.resolve(undefined),
     name: () => undefined,
     path: () => list,
-    actions: [{ path: 'new', isOffered: () => true, ...action }],
+    actions: [{ path: 'new', ...action }],
   };
 }
 
@@ -83,26 +88,36 @@ export function actionRoutes<Subject>(set: ActionSet<Subject>): Pick<Area, 'page
 async function viewAction<Subject>(
   visit: Visit,
   { read, name, path }: ActionSet<Subject>,
-  { button, question, isDangerous = false, fields }: Action<Subject>,
+  { button, question, isDangerous = false, fields, confirmation }: Action<Subject>,
 ): Promise<View> {
   const subject = await read(visit);
   const subjectName = name(subject);
   return {
     title: subjectName === undefined ? button : `${button}: ${subjectName}`,
-    content: confirmation({
+    content: confirmationForm({
       ...{ question: question(subject), action: visit.url.pathname, button, isDangerous },
-      fields: html`${visit.formFields()}${fields?.(subject, visit)}`,
+      fields: html`${visit.formFields()}${fields?.(subject, visit)}${confirmation && confirmationField(confirmation(subject))}`,
       back: path(subject),
     }),
   };
 }
 
+const confirmationName = 'confirmed';
+
+function confirmationField(text: string): Html {
+  return field({ name: confirmationName, label: `Type ${text} to confirm`, isRequired: true });
+}
+
+/** @throws AppError `not_confirmed`; errors of the action */
 async function submitAction<Subject>(
   visit: Visit,
   form: URLSearchParams,
   { set, action }: { readonly set: ActionSet<Subject>; readonly action: Action<Subject> },
 ): Promise<string | View> {
   const subject = await set.read(visit);
+  const { confirmation } = action;
+  if (confirmation !== undefined && readText(form, confirmationName) !== confirmation(subject))
+    throw errors.not_confirmed();
   const outcome = await action.run({ visit, subject, item: visit.param('item'), form });
   if (typeof outcome === 'object' && 'content' in outcome) return outcome;
   const { notice, path } =
@@ -118,9 +133,11 @@ export function actionButtons<Subject>(
   visit: Visit,
 ): Html | undefined {
   if (!visit.can(permission)) return undefined;
-  const offered = actions.filter(({ isOffered }) => isOffered(subject, visit.nowMs));
+  const offered = actions.filter(
+    ({ path: end, isOffered }) => !end.includes(':item') && isOffered?.(subject, visit.nowMs) !== false,
+  );
   return html`<div class="actions">${offered.map(({ path: end, button, isDangerous }) =>
-    linkButton(`${path(subject)}/${end}`, button, { isDangerous: isDangerous ?? false }),
+    linkButton(`${path(subject)}/${end}`, button, isDangerous),
   )}</div>`;
 }
 
@@ -133,12 +150,12 @@ export function actionColumn<Row>(
   if (!visit.can(permission)) return [];
   const cell = (row: Row) =>
     html`<div class="actions">${Object.entries(links(row)).map(([text, path]) =>
-      linkButton(path, text, { isDangerous: false }),
+      linkButton(path, text),
     )}</div>`;
   return [{ title: 'Action', cell }];
 }
 
 /** A link to a page that asks before it changes something. */
-function linkButton(path: string, text: string, { isDangerous }: { readonly isDangerous: boolean }): Html {
+function linkButton(path: string, text: string, isDangerous = false): Html {
   return html`<a class="button${isDangerous && ' danger'}" href="${path}">${text}</a>`;
 }

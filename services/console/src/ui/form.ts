@@ -44,6 +44,23 @@ export function hiddenField(name: string, value: string): Html {
   return html`<input type="hidden" name="${name}" value="${value}">`;
 }
 
+/** The trimmed text of a field; empty without one. */
+export function readText(form: URLSearchParams, name: string): string {
+  return form.get(name)?.trim() ?? '';
+}
+
+/** The words of a field, which spaces separate. */
+export function readWords(form: URLSearchParams, name: string, separator = /\s+/): string[] {
+  return readText(form, name)
+    .split(separator)
+    .filter((word) => word !== '');
+}
+
+/** The text of a field with several lines, which browsers send with CRLF (HTML, "constructing the entry list"). */
+export function readLines(form: URLSearchParams, name: string): string {
+  return (form.get(name) ?? '').replaceAll('\r\n', '\n');
+}
+
 /** The filters and the cursor of a URL, for an API with the same names. Empty ones are left out. */
 export function readFilters(fields: readonly FilterField[], url: URL): Readonly<Record<string, string>> {
   const names = [...fields.map(({ name }) => name), 'cursor'];

@@ -76,7 +76,6 @@ export const keySet: ActionSet<ApiKey> = {
       button: 'Revoke',
       isDangerous: true,
       question: ({ name }) => `${name} is deleted, and requests with it are rejected. This cannot be undone.`,
-      isOffered: () => true,
       run: async ({ visit, subject: { id, name } }) => {
         const params = { path: { key_id: id } };
         await visit.services.auth((client) => client.DELETE('/admin/api-keys/{key_id}', { params }));

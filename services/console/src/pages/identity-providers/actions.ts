@@ -1,8 +1,6 @@
 import { html } from '@tollgate/kit/html';
-import { errors } from '../../errors.ts';
 import { type ActionSet, creationSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
-import { field } from '../../ui/fields.ts';
 import { memberFields, readMembers, readType, typeFields } from './form.ts';
 import { type Provider, providerPath, readProvider } from './provider.ts';
 
@@ -20,7 +18,6 @@ export const providerSet: ActionSet<Provider> = {
       question: ({ name }) =>
         `The change of ${name} applies to the next sign-in. Empty fields stay as they are.`,
       fields: memberFields,
-      isOffered: () => true,
       run: async ({ visit, subject, form }) => {
         await change(visit, subject, readMembers(form));
         return 'The provider is changed.';
@@ -31,7 +28,6 @@ export const providerSet: ActionSet<Provider> = {
       button: 'Check configuration',
       question: ({ name }) =>
         `The auth server checks the members of ${name} and its addresses, and reads the discovery document of an OpenID Connect provider. Nothing is changed.`,
-      isOffered: () => true,
       run: async ({ visit, subject: { identifier, name } }) => {
         const params = { path: { identifier } };
         const { ok, problem = 'no reason is known' } = await visit.services.auth((client) =>
@@ -66,11 +62,8 @@ export const providerSet: ActionSet<Provider> = {
       button: 'Delete',
       isDangerous: true,
       question: ({ name }) => `${name} is deleted, and users cannot sign in with it. This cannot be undone.`,
-      fields: ({ identifier }) =>
-        field({ name: 'confirmed', label: `Type ${identifier} to confirm`, isRequired: true }),
-      isOffered: () => true,
-      run: async ({ visit, subject: { identifier, name }, form }) => {
-        if (form.get('confirmed')?.trim() !== identifier) throw errors.not_confirmed();
+      confirmation: ({ identifier }) => identifier,
+      run: async ({ visit, subject: { identifier, name } }) => {
         const params = { path: { identifier } };
         await visit.services.auth((client) =>
           client.DELETE('/admin/custom-providers/{identifier}', { params }),

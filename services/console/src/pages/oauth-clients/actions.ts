@@ -1,5 +1,4 @@
 import { html } from '@tollgate/kit/html';
-import { errors } from '../../errors.ts';
 import { type ActionSet, creationSet } from '../../http/actions.ts';
 import { field } from '../../ui/fields.ts';
 import { clientName, clientPath, isChangeable, type OAuthClient, readClient } from './client.ts';
@@ -55,15 +54,12 @@ export const clientSet: ActionSet<OAuthClient> = {
       button: 'Delete',
       isDangerous: true,
       question: (client) => `${clientName(client)} is deleted, and its sessions end. This cannot be undone.`,
-      fields: (client) =>
-        field({ name: 'confirmed', label: `Type ${clientName(client)} to confirm`, isRequired: true }),
+      confirmation: clientName,
       isOffered: isChangeable,
-      run: async ({ visit, subject, form }) => {
-        const name = clientName(subject);
-        if (form.get('confirmed')?.trim() !== name) throw errors.not_confirmed();
+      run: async ({ visit, subject }) => {
         const params = { path: { client_id: subject.client_id } };
         await visit.services.auth((client) => client.DELETE('/admin/oauth/clients/{client_id}', { params }));
-        return { notice: `${name} is deleted.`, path: '/oauth-clients' };
+        return { notice: `${clientName(subject)} is deleted.`, path: '/oauth-clients' };
       },
     },
   ],

@@ -39,7 +39,6 @@ export const organizationSet: ActionSet<Organization> = {
           placeholder: 'member',
           hint: 'Empty: users do not join by their email domain.',
         })}${jsonField({ name: 'metadata', label: metadataLabel, value: organization.metadata })}`,
-      isOffered: () => true,
       run: async ({ visit, subject: { id }, form }) => {
         const { plan = '', limit = {} } = readPlan(form);
         const text = (name: string) => form.get(name)?.trim() ?? '';
@@ -61,7 +60,6 @@ export const organizationSet: ActionSet<Organization> = {
       button: 'Set a member',
       question: ({ name }) => `The user becomes a member of ${name}, or gets another role.`,
       fields: (_organization, visit) => memberFields(visit),
-      isOffered: () => true,
       run: async ({ visit, subject: { id }, form }) => {
         const userId = await findUserId(visit, form.get('user')?.trim() ?? '');
         const { email, role } = await visit.services.auth((client) =>
@@ -78,7 +76,6 @@ export const organizationSet: ActionSet<Organization> = {
       button: 'Remove the member',
       isDangerous: true,
       question: ({ name }) => `The user loses the plan, limit and role that ${name} gives.`,
-      isOffered: () => false,
       run: async ({ visit, subject: { id }, item }) => {
         const params = { path: { organization_id: id, user_id: item } };
         await visit.services.auth((client) =>
@@ -94,10 +91,8 @@ export const organizationSet: ActionSet<Organization> = {
       isDangerous: true,
       question: ({ name }) =>
         `${name} is deleted with its memberships, invitations, domains and API keys. Its users stay. This cannot be undone.`,
-      fields: ({ name }) => field({ name: 'confirmed', label: `Type ${name} to confirm`, isRequired: true }),
-      isOffered: () => true,
-      run: async ({ visit, subject: { id, name }, form }) => {
-        if (form.get('confirmed')?.trim() !== name) throw errors.not_confirmed();
+      confirmation: ({ name }) => name,
+      run: async ({ visit, subject: { id, name } }) => {
         const params = { path: { organization_id: id } };
         await visit.services.auth((client) =>
           client.DELETE('/admin/organizations/{organization_id}', { params }),

@@ -11,7 +11,6 @@ export const domainActions: readonly Action<Organization>[] = [
     question: ({ name }) =>
       `Users with a confirmed email address of the domain can join ${name}, with the role that the organization gives them.`,
     fields: domainFields,
-    isOffered: () => true,
     run: async ({ visit, subject: { id }, form }) => {
       const domain = form.get('domain')?.trim() ?? '';
       if (form.get('proof') === 'none') {
@@ -33,7 +32,6 @@ export const domainActions: readonly Action<Organization>[] = [
     button: 'Verify the domain',
     question: ({ name }) =>
       `The auth server asks the DNS for the record. With it, the domain is one of ${name}.`,
-    isOffered: () => false,
     run: async ({ visit, subject: { id }, item }) => {
       const params = { path: { organization_id: id, domain: item } };
       await visit.services.auth((client) =>
@@ -48,7 +46,6 @@ export const domainActions: readonly Action<Organization>[] = [
     isDangerous: true,
     question: ({ name }) =>
       `Users with an email address of the domain cannot join ${name} by it any more. Members stay.`,
-    isOffered: () => false,
     run: async ({ visit, subject: { id }, item }) => {
       const params = { path: { organization_id: id, domain: item } };
       await visit.services.auth((client) =>

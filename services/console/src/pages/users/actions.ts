@@ -14,7 +14,6 @@ const userActions: readonly Action<User>[] = [
     question: (user) =>
       `The plan and limit of ${displayName(user)} apply to new tokens, and at the gateway at once.`,
     fields: (user) => planFields('this user', currentPlan(user)),
-    isOffered: () => true,
     run: async ({ visit, subject: user, form }) => {
       const { plan = null, limit = null } = readPlan(form);
       await change(visit, user, { app_metadata: { plan, limit } });
@@ -26,7 +25,6 @@ const userActions: readonly Action<User>[] = [
     button: 'Sign out',
     question: (user) =>
       `All sessions of ${displayName(user)} end. The user has to sign in again on every device.`,
-    isOffered: () => true,
     run: async ({ visit, subject: { id } }) => {
       const parameters = { path: { user_id: id } };
       await visit.services.auth((client) =>
@@ -88,15 +86,8 @@ const userActions: readonly Action<User>[] = [
     isDangerous: true,
     question: (user) =>
       `${displayName(user)} is deleted with all sessions, identities and factors. This cannot be undone.`,
-    fields: (user) =>
-      field({
-        name: 'confirmed',
-        label: `Type ${displayName(user)} to confirm`,
-        isRequired: true,
-      }),
-    isOffered: () => true,
-    run: async ({ visit, subject: user, form }) => {
-      if (form.get('confirmed')?.trim() !== displayName(user)) throw errors.not_confirmed();
+    confirmation: displayName,
+    run: async ({ visit, subject: user }) => {
       const parameters = { path: { user_id: user.id } };
       await visit.services.auth((client) =>
         client.DELETE('/admin/users/{user_id}', { params: parameters, body: { should_soft_delete: false } }),
@@ -109,7 +100,6 @@ const userActions: readonly Action<User>[] = [
     button: 'End the session',
     isDangerous: true,
     question: (user) => `This session of ${displayName(user)} ends. Other devices stay signed in.`,
-    isOffered: () => false,
     run: async ({ visit, subject: { id }, item }) => {
       const parameters = { path: { user_id: id, session_id: item } };
       await visit.services.auth((client) =>
@@ -123,7 +113,6 @@ const userActions: readonly Action<User>[] = [
     button: 'Remove the factor',
     isDangerous: true,
     question: (user) => `${displayName(user)} can sign in without this factor, and enroll a new one.`,
-    isOffered: () => false,
     run: async ({ visit, subject: { id }, item }) => {
       const parameters = { path: { user_id: id, factor_id: item } };
       await visit.services.auth((client) =>
@@ -138,7 +127,6 @@ const userActions: readonly Action<User>[] = [
     isDangerous: true,
     question: (user) =>
       `${displayName(user)} cannot sign in with this passkey any more, and gets an email that says so.`,
-    isOffered: () => false,
     run: async ({ visit, subject: { id }, item }) => {
       const parameters = { path: { user_id: id, passkey_id: item } };
       await visit.services.auth((client) =>
