@@ -1,6 +1,7 @@
 import type { Html } from '@tollgate/kit/html';
 import { errors } from '../errors.ts';
 import { field } from './fields.ts';
+import { readText } from './form.ts';
 
 type JsonObject = Record<string, unknown>;
 
@@ -18,7 +19,7 @@ export function jsonField({ value, ...options }: JsonFieldOptions): Html {
 
 /** Reads the field; an empty one is an empty object. @throws AppError `invalid_value` */
 export function readJsonField(form: URLSearchParams, name: string, label: string): JsonObject {
-  const text = form.get(name)?.trim() || '{}';
+  const text = readText(form, name) || '{}';
   const parsed = parse(text);
   if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as JsonObject; // Parsed boundary.
   throw errors.invalid_value({

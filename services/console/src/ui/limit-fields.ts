@@ -1,6 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { errors } from '../errors.ts';
 import { field } from './fields.ts';
+import { readText } from './form.ts';
 
 /** The limit of one caller, as in the `limit` claim. */
 type Limit = { readonly requests_per_unit: number; readonly unit: string };
@@ -43,16 +44,16 @@ export function readPlan(form: URLSearchParams): {
   readonly plan?: string;
   readonly limit?: Limit;
 } {
-  const name = form.get('plan')?.trim() ?? '';
+  const name = readText(form, 'plan');
   const plan = name === '' ? {} : { plan: name };
-  const text = form.get('requests')?.trim() ?? '';
+  const text = readText(form, 'requests');
   if (text === '') return plan;
   const requests = Number(text);
   if (!Number.isInteger(requests) || requests < 1 || requests > maxRequests)
     throw errors.invalid_value({
       message: `The limit is a whole number of requests from 1 to ${maxRequests}. Nothing was changed.`,
     });
-  const unit = form.get('unit') ?? '';
+  const unit = readText(form, 'unit');
   if (!Object.hasOwn(units, unit)) throw errors.invalid_value();
   return { ...plan, limit: { requests_per_unit: requests, unit } };
 }

@@ -5,6 +5,7 @@ import { type ActionSet, creationSet } from '../../http/actions.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
+import { readText, readWords } from '../../ui/form.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
 import { copyable } from '../../ui/text.ts';
 import { type ApiKey, isChangeable, keyPath, readKey } from './api-key.ts';
@@ -43,7 +44,7 @@ export const keySet: ActionSet<ApiKey> = {
       isOffered: (key) => isChangeable(key) && !key.disabled,
       run: async ({ visit, subject: { id }, form }) => {
         const params = { path: { key_id: id } };
-        const body = { grace: form.get('grace')?.trim() ?? '' };
+        const body = { grace: readText(form, 'grace') };
         return showSecret(
           await visit.services.auth((client) =>
             client.POST('/admin/api-keys/{key_id}/rotate', { params, body }),
@@ -143,11 +144,8 @@ const newKeyFields = html`${[
 
 /** @throws AppError `invalid_value` */
 function readNewKey(form: URLSearchParams) {
-  const text = (name: string) => form.get(name)?.trim() ?? '';
-  const words = (name: string) =>
-    text(name)
-      .split(/[\s,]+/)
-      .filter(Boolean);
+  const text = (name: string) => readText(form, name);
+  const words = (name: string) => readWords(form, name, /[\s,]+/);
   return {
     name: text('name'),
     owner: { user_id: text('user_id'), org_id: text('org_id') },

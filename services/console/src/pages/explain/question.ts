@@ -1,6 +1,7 @@
 import { isUuid } from '@tollgate/kit/text';
 import { errors } from '../../errors.ts';
 import type { Visit } from '../../http/visit.ts';
+import { readText } from '../../ui/form.ts';
 import { readAccessLog, withoutSecrets } from './access-log.ts';
 
 /** Fields of a question that are in the URL, as the auth server names them. */
@@ -27,7 +28,7 @@ export function readQuestion(visit: Visit): Question | undefined {
  * shared.
  */
 export async function ask(visit: Visit, form: URLSearchParams): Promise<string> {
-  const read = (name: string) => form.get(name)?.trim() ?? '';
+  const read = (name: string) => readText(form, name);
   const line = read('line');
   const logged = line === '' ? undefined : readAccessLog(line);
   if (line !== '' && logged === undefined)

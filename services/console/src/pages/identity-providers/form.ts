@@ -1,5 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { field } from '../../ui/fields.ts';
+import { readText, readWords } from '../../ui/form.ts';
 import { jsonField, readJsonField } from '../../ui/json-field.ts';
 import type { Provider } from './provider.ts';
 
@@ -66,12 +67,8 @@ function flagField(name: string, label: string, value: boolean): Html {
 
 /** The auth server ignores empty texts, and members of the other type. */
 export function readMembers(form: URLSearchParams) {
-  const text = (name: string) => form.get(name)?.trim() ?? '';
-  const words = (name: string) =>
-    text(name)
-      .split(/\s+/)
-      .filter((word) => word !== '');
-  const scopes = words('scopes');
+  const text = (name: string) => readText(form, name);
+  const scopes = readWords(form, 'scopes');
   return {
     name: text('name'),
     client_id: text('client_id'),
@@ -82,7 +79,7 @@ export function readMembers(form: URLSearchParams) {
     token_url: text('token_url'),
     userinfo_url: text('userinfo_url'),
     ...(scopes.length > 0 && { scopes }),
-    acceptable_client_ids: words('acceptable_client_ids'),
+    acceptable_client_ids: readWords(form, 'acceptable_client_ids'),
     pkce_enabled: text('pkce_enabled') === 'true',
     email_optional: text('email_optional') === 'true',
     attribute_mapping: readJsonField(form, 'attribute_mapping', mappingLabel),
@@ -92,7 +89,7 @@ export function readMembers(form: URLSearchParams) {
 
 export function readType(form: URLSearchParams) {
   return {
-    provider_type: form.get('provider_type') ?? '',
-    identifier: form.get('identifier')?.trim() ?? '',
+    provider_type: readText(form, 'provider_type'),
+    identifier: readText(form, 'identifier'),
   };
 }

@@ -2,12 +2,13 @@ import { parseDuration } from '@tollgate/kit/time';
 import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import { errors } from '../../errors.ts';
 import type { Visit } from '../../http/visit.ts';
+import { readText } from '../../ui/form.ts';
 import { toBody } from './counter.ts';
 import { counterPath, type DomainDescriptor, readDescriptor } from './descriptor.ts';
 import { changeLimiters } from './replicas.ts';
 
 function readTarget(form: URLSearchParams): DomainDescriptor {
-  return readDescriptor(form.get('domain') ?? '', form.get('descriptor') ?? '');
+  return readDescriptor(readText(form, 'domain'), readText(form, 'descriptor'));
 }
 
 export async function resetCounter(visit: Visit, form: URLSearchParams): Promise<string> {
@@ -19,17 +20,18 @@ export async function resetCounter(visit: Visit, form: URLSearchParams): Promise
 
 export async function setOverride(visit: Visit, form: URLSearchParams): Promise<string> {
   const target = readTarget(form);
-  const burst = form.get('burst') ?? '';
+  const burst = readText(form, 'burst');
+  const duration = readText(form, 'duration');
   const body = {
     ...toBody(target),
-    requestsPerUnit: readCount(form.get('requestsPerUnit') ?? '', 'The limit'),
+    requestsPerUnit: readCount(readText(form, 'requestsPerUnit'), 'The limit'),
     ...(burst !== '' && { burst: readCount(burst, 'The burst') }),
-    ttlSeconds: readSeconds(form.get('duration') ?? ''),
-    reason: form.get('reason') ?? '',
+    ttlSeconds: readSeconds(duration),
+    reason: readText(form, 'reason'),
   };
   await changeLimiters(visit, (client) => client.PUT('/v1/overrides', { body }));
   visit.notify(
-    `${formatDescriptor(target.entries)} has the limit ${body.requestsPerUnit} for ${form.get('duration')}.`,
+    `${formatDescriptor(target.entries)} has the limit ${body.requestsPerUnit} for ${duration}.`,
   );
   return counterPath(target);
 }
@@ -51,7 +53,7 @@ function readCount(text: string, name: string): number {
 
 /** @throws AppError `invalid_value` */
 function readSeconds(text: string): number {
-  const ms = parseDuration(text.trim());
+  const ms = parseDuration(text);
   if (ms === undefined || ms < 1000)
     throw errors.invalid_value({
       message: 'The time must be a duration of at least 1s, such as 30m or 48h.',

@@ -1,6 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { choicesField } from '../../ui/choices.ts';
 import { field } from '../../ui/fields.ts';
+import { readText, readWords } from '../../ui/form.ts';
 import type { OAuthClient } from './client.ts';
 
 /** Grant types of the form. Workload identities have one of their own, with members it needs. */
@@ -57,21 +58,16 @@ export function memberFields(client?: OAuthClient): Html {
   })}`;
 }
 
-/** Empty values remove members. */
+/** Empty values remove members. Neither URIs nor scopes have spaces. */
 export function readMembers(form: URLSearchParams) {
   return {
-    client_name: form.get('client_name')?.trim() ?? '',
-    redirect_uris: words(form.get('redirect_uris')),
-    scopes: words(form.get('scopes')),
-    plan: form.get('plan')?.trim() ?? '',
+    client_name: readText(form, 'client_name'),
+    redirect_uris: readWords(form, 'redirect_uris'),
+    scopes: readWords(form, 'scopes'),
+    plan: readText(form, 'plan'),
   };
 }
 
 export function readType(form: URLSearchParams) {
-  return { client_type: form.get('client_type') ?? '', grant_types: form.getAll('grant_types') };
-}
-
-/** Neither URIs nor scopes have spaces. */
-function words(text: string | null): string[] {
-  return text?.split(/\s+/).filter((word) => word !== '') ?? [];
+  return { client_type: readText(form, 'client_type'), grant_types: form.getAll('grant_types') };
 }

@@ -3,6 +3,7 @@ import { errors } from '../../errors.ts';
 import { type ActionSet, creationSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
+import { readText } from '../../ui/form.ts';
 import { jsonField, readJsonField } from '../../ui/json-field.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
 import { domainActions } from './domain-actions.ts';
@@ -41,7 +42,7 @@ export const organizationSet: ActionSet<Organization> = {
         })}${jsonField({ name: 'metadata', label: metadataLabel, value: organization.metadata })}`,
       run: async ({ visit, subject: { id }, form }) => {
         const { plan = '', limit = {} } = readPlan(form);
-        const text = (name: string) => form.get(name)?.trim() ?? '';
+        const text = (name: string) => readText(form, name);
         const body = {
           ...{ name: text('name'), slug: text('slug'), domain_role: text('domain_role'), plan, limit },
           metadata: readJsonField(form, 'metadata', metadataLabel),
@@ -61,11 +62,11 @@ export const organizationSet: ActionSet<Organization> = {
       question: ({ name }) => `The user becomes a member of ${name}, or gets another role.`,
       fields: (_organization, visit) => memberFields(visit),
       run: async ({ visit, subject: { id }, form }) => {
-        const userId = await findUserId(visit, form.get('user')?.trim() ?? '');
+        const userId = await findUserId(visit, readText(form, 'user'));
         const { email, role } = await visit.services.auth((client) =>
           client.PUT('/admin/organizations/{organization_id}/members/{user_id}', {
             params: { path: { organization_id: id, user_id: userId } },
-            body: { role: form.get('role')?.trim() ?? '' },
+            body: { role: readText(form, 'role') },
           }),
         );
         return `${email || userId} has the role ${role}.`;
@@ -122,10 +123,10 @@ export const newOrganizationSet = creationSet('/organizations', 'organizations',
       hint: 'Id or email address of a user. Empty: none yet.',
     })}${planFields('all members together', {})}`,
   run: async ({ visit, form }) => {
-    const slug = form.get('slug')?.trim() ?? '';
-    const owner = form.get('owner')?.trim() ?? '';
+    const slug = readText(form, 'slug');
+    const owner = readText(form, 'owner');
     const body = {
-      name: form.get('name') ?? '',
+      name: readText(form, 'name'),
       ...readPlan(form),
       ...(slug !== '' && { slug }),
       ...(owner !== '' && { owner_id: await findUserId(visit, owner) }),

@@ -1,6 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { Action } from '../../http/actions.ts';
 import { field } from '../../ui/fields.ts';
+import { readText } from '../../ui/form.ts';
 import type { Organization } from './organization.ts';
 
 /** Actions on the email domains of an organization. */
@@ -12,7 +13,7 @@ export const domainActions: readonly Action<Organization>[] = [
       `Users with a confirmed email address of the domain can join ${name}, with the role that the organization gives them.`,
     fields: domainFields,
     run: async ({ visit, subject: { id }, form }) => {
-      const domain = form.get('domain')?.trim() ?? '';
+      const domain = readText(form, 'domain');
       if (form.get('proof') === 'none') {
         const params = { path: { organization_id: id, domain } };
         await visit.services.auth((client) =>

@@ -3,6 +3,7 @@ import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { numberedLines } from '../../ui/code.ts';
 import { field } from '../../ui/fields.ts';
+import { readLines } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge } from '../../ui/text.ts';
@@ -22,8 +23,7 @@ export async function viewTry(visit: Visit): Promise<View> {
 
 /** Shows what would become of the text of the form. Nothing is stored. */
 export async function submitTry(visit: Visit, form: URLSearchParams): Promise<View> {
-  // Browsers send CRLF (HTML, "constructing the entry list").
-  const manifests = (form.get('manifests') ?? '').replaceAll('\r\n', '\n');
+  const manifests = readLines(form, 'manifests');
   if (manifests.trim() === '') return tryPage(visit, '');
   const validation = await visit.services.xds((client) =>
     client.POST('/v1/validate', { body: { manifests } }),

@@ -3,6 +3,7 @@ import { errors } from '../../errors.ts';
 import type { Action, ActionSet } from '../../http/actions.ts';
 import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
+import { readText } from '../../ui/form.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
 import { displayName, isBanned, isSsoUser, readUser, type User } from './user.ts';
 
@@ -61,7 +62,7 @@ const userActions: readonly Action<User>[] = [
       }),
     isOffered: (user, nowMs) => !isBanned(user, nowMs),
     run: async ({ visit, subject: user, form }) => {
-      const duration = form.get('duration')?.trim() ?? '';
+      const duration = readText(form, 'duration');
       if ((parseDuration(duration) ?? 0) <= 0)
         throw errors.invalid_value({
           message: 'The duration is longer than 0s, such as 30m, 24h or 8760h. Nothing was changed.',

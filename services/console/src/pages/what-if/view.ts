@@ -3,6 +3,7 @@ import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { type LineNote, numberedLines } from '../../ui/code.ts';
 import { field } from '../../ui/fields.ts';
+import { readLines } from '../../ui/form.ts';
 import { problem } from '../../ui/messages.ts';
 import { badge } from '../../ui/text.ts';
 import { readHour } from '../limits/hour.ts';
@@ -26,8 +27,7 @@ export async function viewCandidate(visit: Visit): Promise<View> {
 
 /** Compares the limits of the form with those in force. Nothing is stored. */
 export async function submitCandidate(visit: Visit, form: URLSearchParams): Promise<View> {
-  // Browsers send CRLF (HTML, "constructing the entry list").
-  const text = (form.get('yaml') ?? '').replaceAll('\r\n', '\n');
+  const text = readLines(form, 'yaml');
   if (text.trim() === '') return page(visit, '');
   const candidate = readCandidate(text);
   if (candidate.findings.some(({ severity }) => severity === 'problem'))
