@@ -1,12 +1,13 @@
+import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
 import { badge } from '../../ui/text.ts';
 import { userLink } from '../users/user.ts';
 
-export type ApiKey = Awaited<ReturnType<typeof readKey>>;
+export type ApiKey = AuthSchemas['ApiKey'];
 
 /** The key that the path names, without its secret. @throws ServiceError */
-export function readKey(visit: Visit) {
+export function readKey(visit: Visit): Promise<ApiKey> {
   const params = { path: { key_id: visit.param('id') } };
   return visit.services.auth((client) => client.GET('/admin/api-keys/{key_id}', { params }));
 }

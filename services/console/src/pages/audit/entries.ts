@@ -1,14 +1,8 @@
-import { nextCursor } from '@tollgate/admin-clients/clients';
+import { type AuthSchemas, nextCursor } from '@tollgate/admin-clients/clients';
 import type { Visit } from '../../http/visit.ts';
 import { type FilterField, readFilters } from '../../ui/form.ts';
 
-/** An entry of the audit log. */
-export interface Entry {
-  readonly id: string;
-  readonly payload: Readonly<Record<string, unknown>>;
-  readonly created_at: string;
-  readonly ip_address: string;
-}
+export type Entry = AuthSchemas['AuditEntry'];
 
 interface EntryPage {
   readonly entries: readonly Entry[];

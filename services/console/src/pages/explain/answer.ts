@@ -1,3 +1,4 @@
+import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import type { Visit } from '../../http/visit.ts';
@@ -9,18 +10,8 @@ import { policyLink } from './policy-link.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Answer of `POST /admin/policies/explain`. */
-interface Explanation {
-  readonly request: Fields;
-  readonly reason?: string;
-  readonly route?: Fields;
-  readonly caller?: Fields;
-  readonly policies?: readonly Fields[];
-  readonly decision: Fields;
-}
-
 /** How a request would be decided: route, caller, policies with their limits, and the answer. */
-export function viewAnswer(explanation: Explanation, visit: Visit): Html {
+export function viewAnswer(explanation: AuthSchemas['CheckExplanation'], visit: Visit): Html {
   const { request, reason, route, caller, policies, decision } = explanation;
   const isAllowed = decision.allowed === true;
   return html`<section class="card"><h2>Answer</h2>${details({

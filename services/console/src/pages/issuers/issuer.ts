@@ -1,45 +1,13 @@
+import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import { errors } from '../../errors.ts';
 import type { Visit } from '../../http/visit.ts';
 import { badge } from '../../ui/text.ts';
 
-/** The keys of an issuer in the process of the auth server that answers. */
-interface Keys {
-  readonly current: boolean;
-  readonly loaded_at?: string;
-  readonly failed_at?: string;
-  readonly problem?: string;
-  readonly issuer?: string;
-  readonly jwks_uri?: string;
-  readonly usable: readonly {
-    readonly kid?: string;
-    readonly kty: string;
-    readonly crv?: string;
-    readonly alg?: string;
-  }[];
-  readonly ignored: readonly { readonly kid: string; readonly reason: string }[];
-}
+type Issuers = AuthSchemas['TokenIssuerList'];
 
-/** Another issuer whose tokens the gateway accepts. */
-export interface Issuer {
-  readonly name: string;
-  /** Absent for that of the cluster. */
-  readonly issuer?: string;
-  readonly audiences: readonly string[];
-  readonly kubernetes: boolean;
-  readonly prefix: 'name' | 'none';
-  readonly claims: Readonly<Record<string, string>>;
-  readonly kinds: { readonly client?: string; readonly user?: string };
-  readonly keys: Keys;
-  readonly tokens: { readonly accepted: number; readonly rejected: number; readonly unavailable: number };
-  readonly last_used_at?: string;
-}
-
-interface Issuers {
-  /** The file that configures them. */
-  readonly file?: string;
-  readonly issuers: readonly Issuer[];
-}
+/** Another issuer whose tokens the gateway accepts, with its state in the replica that answers. */
+export type Issuer = Issuers['issuers'][number];
 
 export function readIssuers(visit: Visit): Promise<Issuers> {
   return visit.services.auth((client) => client.GET('/admin/issuers'));

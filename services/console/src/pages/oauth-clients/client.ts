@@ -1,22 +1,8 @@
+import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import type { Visit } from '../../http/visit.ts';
 import type { Tone } from '../../ui/text.ts';
 
-/** An OAuth client of the admin API: the members that lists and actions use. */
-export interface OAuthClient {
-  readonly client_id: string;
-  readonly client_name?: string;
-  readonly client_type: 'public' | 'confidential';
-  readonly token_endpoint_auth_method: string;
-  readonly redirect_uris: readonly string[];
-  readonly grant_types: readonly string[];
-  readonly scopes?: readonly string[];
-  readonly plan?: string;
-  readonly disabled?: boolean;
-  readonly built_in?: boolean;
-  readonly registration_type: 'dynamic' | 'manual';
-  readonly created_at: string;
-  readonly updated_at: string;
-}
+export type OAuthClient = AuthSchemas['OAuthClient'];
 
 /** The client that the path names. @throws ServiceError */
 export function readClient(visit: Visit): Promise<OAuthClient> {

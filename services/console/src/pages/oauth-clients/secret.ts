@@ -4,7 +4,7 @@ import { copyable, details } from '../../ui/text.ts';
 import { clientName, clientPath, type OAuthClient } from './client.ts';
 
 /** The page with a new secret. It is the response to the form, so that no URL leads to it. */
-export function showSecret(client: OAuthClient & { readonly client_secret?: string }): View {
+export function showSecret(client: OAuthClient): View {
   const { client_id: id, client_secret: secret } = client;
   return {
     title: `Secret of ${clientName(client)}`,

@@ -1,29 +1,9 @@
+import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
 import type { Tone } from '../../ui/text.ts';
 
-/** A user of the admin API: the members that pages show. */
-export interface User {
-  readonly id: string;
-  readonly email: string;
-  readonly phone: string;
-  readonly role: string;
-  readonly is_anonymous: boolean;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly confirmed_at?: string;
-  readonly last_sign_in_at?: string;
-  readonly banned_until?: string;
-  readonly app_metadata: Readonly<Record<string, unknown>>;
-  readonly user_metadata: Readonly<Record<string, unknown>>;
-  readonly identities: readonly {
-    readonly identity_id: string;
-    readonly provider: string;
-    readonly email?: string;
-    readonly last_sign_in_at?: string;
-    readonly created_at: string;
-  }[];
-}
+export type User = AuthSchemas['User'];
 
 /** A link to a user, for those who may follow it. */
 export function userLink(visit: Visit, id: string, text: string): Html {
