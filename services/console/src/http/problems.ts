@@ -2,7 +2,7 @@ import { toPublicError } from '@tollgate/kit/errors';
 import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import type { Context } from '../context.ts';
-import { ServiceError } from '../services/session-clients.ts';
+import { type ReplicaResult, ServiceError } from '../services/session-clients.ts';
 import type { Session } from '../sign-in/sessions.ts';
 import { type Problem, problem } from '../ui/messages.ts';
 import { time } from '../ui/text.ts';
@@ -33,8 +33,25 @@ export function orProblem<Part>(part: Promise<Part>, { nowMs }: Pick<Visit, 'now
   return part.catch((error: unknown) => problemOf(error, nowMs));
 }
 
+/** The results of the replicas that answered. */
+export interface Answers<T> {
+  readonly values: readonly T[];
+  /** Of replicas that did not answer, or refused; empty when all answered. */
+  readonly problems: readonly Html[];
+}
+
+export function toAnswers<T>(
+  results: readonly ReplicaResult<T>[],
+  { nowMs }: Pick<Visit, 'nowMs'>,
+): Answers<T> {
+  return {
+    values: results.flatMap(({ result }) => (result.ok ? [result.value] : [])),
+    problems: results.flatMap(({ result }) => (result.ok ? [] : [problemOf(result.error, nowMs)])),
+  };
+}
+
 /** A problem in a part of a page whose rest works. Throws errors that are not of services. */
-export function problemOf(error: unknown, nowMs: number): Html {
+function problemOf(error: unknown, nowMs: number): Html {
   if (!(error instanceof ServiceError)) throw error;
   return problem(describeProblem(error, nowMs));
 }

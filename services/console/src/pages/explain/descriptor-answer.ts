@@ -5,9 +5,8 @@ import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { quoteArgument } from '../../ui/shell.ts';
 import { badge, copyable, details } from '../../ui/text.ts';
-import { counterCard, outcomeTexts, toBody } from '../limits/counter.ts';
+import { counterCard, readCounter } from '../limits/counter.ts';
 import { readDescriptor } from '../limits/descriptor.ts';
-import { askLimiters, fullest } from '../limits/replicas.ts';
 import { policyLink } from './policy-link.ts';
 
 /** The limit and the counter of a descriptor, and the answer that a request with it would get. */
@@ -17,17 +16,13 @@ export async function viewDescriptorAnswer(
 ): Promise<Html> {
   const descriptor = readDescriptor(question.domain, question.descriptor);
   const { domain } = descriptor;
-  const { values, problems } = await askLimiters(visit, (client) =>
-    client.POST('/v1/counters/peek', { body: toBody(descriptor) }),
-  );
-  const [first] = values.flatMap(({ descriptors }) => descriptors[0] ?? []);
-  if (first === undefined) return html`${problems}`;
-  const counter = fullest(values.flatMap((peek) => peek.descriptors[0]?.counter ?? []));
+  const { counter, reason, replicas, problems } = await readCounter(visit, descriptor);
+  if (replicas === 0) return html`${problems}`;
   const isRefused = counter?.over === true && !counter.shadowMode;
   return html`${problems}<section class="card"><h2>Answer</h2>${details({
     Answer: isRefused ? badge('over the limit', 'bad') : badge('allowed', 'ok'),
     Status: isRefused ? 429 : 200,
-    Reason: counter === undefined ? outcomeTexts[first.outcome] : undefined,
+    Reason: reason,
     Domain: domain,
     Policy: domain.startsWith(policyDomainPrefix)
       ? policyLink(visit, domain.slice(policyDomainPrefix.length))
@@ -39,6 +34,6 @@ export async function viewDescriptorAnswer(
           'No limit counts this descriptor.',
           `tollgate limits peek --domain ${quoteArgument(domain)} ${quoteArgument(formatDescriptor(descriptor.entries))}`,
         )
-      : counterCard(counter, descriptor, { visit, replicas: values.length })
+      : counterCard(counter, descriptor, { visit, replicas })
   }`;
 }

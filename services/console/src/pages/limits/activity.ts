@@ -1,9 +1,10 @@
 import type { Html } from '@tollgate/kit/html';
 import { formatDescriptor } from '@tollgate/rules/descriptor-text';
+import type { Answers } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
 import { type DomainDescriptor, isCut } from './descriptor.ts';
 import { readHour } from './hour.ts';
-import { type Answers, askLimiters, fullest, mergeProblems, type Schemas } from './replicas.ts';
+import { askLimiters, fullest, mergeProblems, type Schemas } from './replicas.ts';
 
 type Refusal = Schemas['RefusalList']['refusals'][number];
 

@@ -29,15 +29,11 @@ export async function viewCounter(visit: Visit): Promise<View> {
       html`${form}${emptyState('Enter a domain and a descriptor: key=value,key2=value2, or entries in JSON.', 'tollgate limits peek --domain shop user=ann')}`,
     );
   const descriptor = readDescriptor(domain, text);
-  const { values, problems } = await askLimiters(visit, (client) =>
-    client.POST('/v1/counters/peek', { body: toBody(descriptor) }),
-  );
-  const counter = fullest(values.flatMap((peek) => peek.descriptors[0]?.counter ?? []));
-  const outcome = values[0]?.descriptors[0]?.outcome;
+  const { counter, reason, replicas, problems } = await readCounter(visit, descriptor);
   const region =
     counter === undefined
-      ? html`${problems}${outcome !== undefined && emptyState(outcomeTexts[outcome])}`
-      : html`${problems}${counterCard(counter, descriptor, { visit, replicas: values.length })}`;
+      ? html`${problems}${reason !== undefined && emptyState(reason)}`
+      : html`${problems}${counterCard(counter, descriptor, { visit, replicas })}`;
   return limitsPage(
     visit,
     'Counter',
@@ -45,8 +41,29 @@ export async function viewCounter(visit: Visit): Promise<View> {
   );
 }
 
-/** Why no counter is there. */
-export const outcomeTexts = {
+interface FoundCounter {
+  /** That of the replica which has counted the most. */
+  readonly counter: Schemas['Counter'] | undefined;
+  /** Says why there is no counter. Undefined if there is one, or no replica answered. */
+  readonly reason: string | undefined;
+  /** How many have answered. */
+  readonly replicas: number;
+  readonly problems: readonly Html[];
+}
+
+/** Reads a counter, which counts nothing. */
+export async function readCounter(visit: Visit, descriptor: DomainDescriptor): Promise<FoundCounter> {
+  const { values, problems } = await askLimiters(visit, (client) =>
+    client.POST('/v1/counters/peek', { body: toBody(descriptor) }),
+  );
+  const peeks = values.flatMap(({ descriptors }) => descriptors[0] ?? []);
+  const counter = fullest(peeks.flatMap((peek) => peek.counter ?? []));
+  const [first] = peeks;
+  const reason = counter === undefined && first !== undefined ? outcomeTexts[first.outcome] : undefined;
+  return { counter, reason, replicas: values.length, problems };
+}
+
+const outcomeTexts = {
   limited: 'The counter is not known.',
   unlimited: 'A rule without a limit matches: these requests are not counted.',
   none: 'No rule matches this descriptor, or another one replaces it.',

@@ -2,27 +2,17 @@ import type { LimiterClient, LimiterSchemas as Schemas } from '@tollgate/admin-c
 import type { Html } from '@tollgate/kit/html';
 import { compareText } from '@tollgate/kit/text';
 import { errors } from '../../errors.ts';
-import { problemOf } from '../../http/problems.ts';
+import { type Answers, toAnswers } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
 import type { Request } from '../../services/session-clients.ts';
 import { problem } from '../../ui/messages.ts';
 
 export type { Schemas };
 
-/** The results of all replicas that answered. */
-export interface Answers<T> {
-  readonly values: readonly T[];
-  /** Replicas that did not answer, or refused; empty when all answered. */
-  readonly problems: readonly Html[];
-}
-
 /** Sends a request to every replica of the rate limit service. */
 export async function askLimiters<T>(visit: Visit, request: Request<LimiterClient, T>): Promise<Answers<T>> {
   const results = await visit.services.limiters(request);
-  const values = results.flatMap(({ result }) => (result.ok ? [result.value] : []));
-  if (results.length === 0) return { values, problems: [noLimiters] };
-  const problems = results.flatMap(({ result }) => (result.ok ? [] : [problemOf(result.error, visit.nowMs)]));
-  return { values, problems };
+  return results.length === 0 ? { values: [], problems: [noLimiters] } : toAnswers(results, visit);
 }
 
 /** The problems of several requests, each once: a replica that is down fails all of them. */
@@ -43,16 +33,10 @@ const noLimiters = problem({
  *
  * @throws ServiceError when any replica fails, which has the reason; AppError `no_limiters`
  */
-export async function changeLimiters<T>(
-  visit: Visit,
-  request: Request<LimiterClient, T>,
-): Promise<readonly T[]> {
+export async function changeLimiters<T>(visit: Visit, request: Request<LimiterClient, T>): Promise<void> {
   const results = await visit.services.limiters(request);
   if (results.length === 0) throw errors.no_limiters();
-  return results.map(({ result }) => {
-    if (!result.ok) throw result.error;
-    return result.value;
-  });
+  for (const { result } of results) if (!result.ok) throw result.error;
 }
 
 interface Page<T> {

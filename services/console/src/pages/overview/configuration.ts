@@ -1,6 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { compareText } from '@tollgate/kit/text';
-import { problemOf } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
@@ -8,7 +7,6 @@ import { badge, elementId, quantity, time } from '../../ui/text.ts';
 
 /** Clients of the xDS server with the configuration that each has, in an order that stays. */
 export async function viewConfiguration(visit: Visit): Promise<Html> {
-  try {
     const { clients, total } = await visit.services.xds((client) =>
       client.GET('/v1/clients', { params: { query: { limit: 100 } } }),
     );
@@ -29,9 +27,6 @@ export async function viewConfiguration(visit: Visit): Promise<Html> {
       ],
       ...(total > clients.length && { note: html`${clients.length} of ${total} are shown.` }),
     });
-  } catch (error) {
-    return problemOf(error, visit.nowMs);
-  }
 }
 
 const tones = { refusing: 'bad', behind: 'warn', current: 'ok' } as const;

@@ -1,4 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { orProblem } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { PrometheusError, queryPoints } from '../../live/prometheus.ts';
@@ -49,7 +50,8 @@ async function viewTraffic(visit: Visit): Promise<Html> {
 
 async function viewClients(visit: Visit): Promise<Html | undefined> {
   if (visit.context.settings.xdsUrl === '' || !visit.can('overview/configuration')) return undefined;
-  return visit.liveRegion('configuration', { everySeconds: 5 }, await viewConfiguration(visit));
+  const content = html`${await orProblem(viewConfiguration(visit), visit)}`;
+  return visit.liveRegion('configuration', { everySeconds: 5 }, content);
 }
 
 const noMetrics = emptyState(

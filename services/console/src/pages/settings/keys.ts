@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import { formatDuration } from '@tollgate/kit/time';
-import { problemOf } from '../../http/problems.ts';
+import { toAnswers } from '../../http/problems.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
@@ -18,7 +18,7 @@ type KeyState = AuthSchemas['SigningKeys'];
 /** The signing keys of the auth server, with the next step of their rotation. */
 export async function viewKeys(visit: Visit): Promise<View> {
   const results = await visit.services.authServers((client) => client.GET('/admin/signing-keys'));
-  const problems = results.flatMap(({ result }) => (result.ok ? [] : [problemOf(result.error, visit.nowMs)]));
+  const { problems } = toAnswers(results, visit);
   const states = results.flatMap(({ url, result }) => (result.ok ? [{ url, state: result.value }] : []));
   const [first] = states;
   const content = html`${problems}${differenceOf(states)}

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Html } from '@tollgate/kit/html';
 import type { ServiceSettings } from '@tollgate/kit/start-report';
-import { problemOf } from '../../http/problems.ts';
+import { toAnswers } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
 import type { ReplicaResult } from '../../services/session-clients.ts';
 
@@ -30,7 +30,7 @@ export async function readReports(visit: Visit): Promise<{
   /** All results, by service. */
   readonly results: ReadonlyMap<string, readonly ReplicaResult<ServiceSettings>[]>;
 }> {
-  const { services, context, nowMs } = visit;
+  const { services, context } = visit;
   const { limiterUrls, xdsUrl } = context.settings;
   const [auth, ratelimit, xds] = await Promise.all([
     services.authServers((client) => client.GET('/admin/settings')),
@@ -40,10 +40,8 @@ export async function readReports(visit: Visit): Promise<{
   const byService = new Map<string, readonly ReplicaResult<ServiceSettings>[]>(
     Object.entries({ auth, ratelimit, xds }),
   );
-  const results = [...byService.values()].flat();
-  const reports = results.flatMap(({ result }) => (result.ok ? [result.value] : []));
-  const problems = results.flatMap(({ result }) => (result.ok ? [] : [problemOf(result.error, nowMs)]));
-  return { reports: [...reports, context.report.get()], problems, results: byService };
+  const { values, problems } = toAnswers([...byService.values()].flat(), visit);
+  return { reports: [...values, context.report.get()], problems, results: byService };
 }
 
 /** The settings of each service once, in the order of its documentation. */
