@@ -10,8 +10,8 @@ const steps = [
 ] as const;
 
 /** `3 min ago`, with the exact time on hover. Accepts RFC 3339, or milliseconds. */
-export function time(at: string | number | undefined, nowMs: number): Html | undefined {
-  if (at === undefined) return undefined;
+export function time(at: string | number | null | undefined, nowMs: number): Html | undefined {
+  if (at === undefined || at === null) return undefined;
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return html`${at}`;
   const exact = date.toISOString();
@@ -70,6 +70,11 @@ function copyButton(text: string): Html {
 /** An id for an element from texts that tell it apart. */
 export function elementId(...parts: readonly string[]): string {
   return parts.join('-').replaceAll(/\W/g, '-');
+}
+
+/** Part of a page with a heading. */
+export function card(title: string, content: Html): Html {
+  return html`<section class="card"><h2>${title}</h2>${content}</section>`;
 }
 
 /** Names and values. Undefined values are left out. */

@@ -2,6 +2,7 @@ import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
 import { badge } from '../../ui/text.ts';
+import { organizationPath } from '../organizations/organization.ts';
 import { userLink } from '../users/user.ts';
 
 export type ApiKey = AuthSchemas['ApiKey'];
@@ -38,6 +39,6 @@ export function ownerLink({ owner }: ApiKey, visit: Visit): Html {
   if (userId !== undefined) return userLink(visit, userId, `User ${userId}`);
   if (orgId === undefined) return html`Machine`;
   return visit.can('organizations')
-    ? html`<a href="/organizations/${orgId}">Organization ${orgId}</a>`
+    ? html`<a href="${organizationPath({ id: orgId })}">Organization ${orgId}</a>`
     : html`Organization ${orgId}`;
 }

@@ -3,7 +3,7 @@ import { actionButtons } from '../../http/actions.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { limitText } from '../../ui/limit-fields.ts';
-import { copyable, details, time } from '../../ui/text.ts';
+import { card, copyable, details, time } from '../../ui/text.ts';
 import { keySet } from './actions.ts';
 import { type ApiKey, isChangeable, keyHint, keyPath, ownerLink, readKey, stateBadge } from './api-key.ts';
 
@@ -21,18 +21,21 @@ const adminKeyNote = html`<p class="dim">A key with admin scopes could outlive t
 function profile(key: ApiKey, visit: Visit): Html {
   const { nowMs } = visit;
   const { rotated_from: before } = key;
-  return html`<section class="card"><h2>Key</h2>${details({
-    State: stateBadge(key, nowMs),
-    Id: copyable(key.id),
-    Key: keyHint(key),
-    Owner: ownerLink(key, visit),
-    'Last use': time(key.last_used_at ?? undefined, nowMs) ?? 'never',
-    Expires: time(key.expires_at ?? undefined, nowMs) ?? 'never',
-    Replaces: before === null ? undefined : html`<a href="${keyPath({ id: before })}">${before}</a>`,
-    'Created by': key.created_by || undefined,
-    Created: time(key.created_at, nowMs),
-    Changed: time(key.updated_at, nowMs),
-  })}</section>`;
+  return card(
+    'Key',
+    details({
+      State: stateBadge(key, nowMs),
+      Id: copyable(key.id),
+      Key: keyHint(key),
+      Owner: ownerLink(key, visit),
+      'Last use': time(key.last_used_at, nowMs) ?? 'never',
+      Expires: time(key.expires_at, nowMs) ?? 'never',
+      Replaces: before === null ? undefined : html`<a href="${keyPath({ id: before })}">${before}</a>`,
+      'Created by': key.created_by || undefined,
+      Created: time(key.created_at, nowMs),
+      Changed: time(key.updated_at, nowMs),
+    }),
+  );
 }
 
 function rights(key: ApiKey): Html {

@@ -54,8 +54,8 @@ export function keyColumns(visit: Visit): readonly Column<ApiKey>[] {
     { title: 'State', cell: (key) => stateBadge(key, nowMs) },
     { title: 'Owner', cell: (key) => ownerLink(key, visit) },
     { title: 'Plan', cell: ({ plan }) => plan ?? undefined },
-    { title: 'Last use', cell: (key) => time(key.last_used_at ?? undefined, nowMs) ?? 'never' },
-    { title: 'Expires', cell: (key) => time(key.expires_at ?? undefined, nowMs) ?? 'never' },
+    { title: 'Last use', cell: (key) => time(key.last_used_at, nowMs) ?? 'never' },
+    { title: 'Expires', cell: (key) => time(key.expires_at, nowMs) ?? 'never' },
     { title: 'Created', cell: (key) => time(key.created_at, nowMs) },
   ];
 }

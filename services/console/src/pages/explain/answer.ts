@@ -5,8 +5,8 @@ import type { Visit } from '../../http/visit.ts';
 import { limitBar } from '../../ui/charts.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { type Column, table } from '../../ui/table.ts';
-import { badge, copyable, details, quantity, time } from '../../ui/text.ts';
-import { policyLink } from './policy-link.ts';
+import { badge, card, copyable, details, quantity, time } from '../../ui/text.ts';
+import { policyLink } from '../policies/stored.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -14,24 +14,23 @@ type Fields = Readonly<Record<string, unknown>>;
 export function viewAnswer(explanation: AuthSchemas['CheckExplanation'], visit: Visit): Html {
   const { request, reason, route, caller, policies, decision } = explanation;
   const isAllowed = decision.allowed === true;
-  return html`<section class="card"><h2>Answer</h2>${details({
-    Answer: badge(isAllowed ? 'allowed' : 'denied', isAllowed ? 'ok' : 'bad'),
-    Status: toText(decision.status),
-    Error: toText(decision.error_code),
-    Message: toText(decision.message),
-    Reason: reason,
-    Logged: visit.query('logged'),
-    Request: `${toText(request.method)} ${toText(request.host)}${toText(request.path)}`,
-    'To the upstream': headerLines(decision.upstream_headers),
-    'To the client': headerLines(decision.headers),
-    Link: copyable(visit.url.href),
-  })}</section>
-<div class="grid">${route !== undefined && routeCard(route)}${caller !== undefined && card('Caller', toDetails(caller))}</div>
+  return html`${card(
+    'Answer',
+    details({
+      Answer: badge(isAllowed ? 'allowed' : 'denied', isAllowed ? 'ok' : 'bad'),
+      Status: toText(decision.status),
+      Error: toText(decision.error_code),
+      Message: toText(decision.message),
+      Reason: reason,
+      Logged: visit.query('logged'),
+      Request: `${toText(request.method)} ${toText(request.host)}${toText(request.path)}`,
+      'To the upstream': headerLines(decision.upstream_headers),
+      'To the client': headerLines(decision.headers),
+      Link: copyable(visit.url.href),
+    }),
+  )}
+<div class="grid">${route !== undefined && routeCard(route)}${caller !== undefined && card('Caller', details(toDetails(caller)))}</div>
 ${policies?.map((policy, index) => policyCards(policy, index, visit))}`;
-}
-
-function card(title: string, entries: Parameters<typeof details>[0]): Html {
-  return html`<section class="card"><h2>${title}</h2>${details(entries)}</section>`;
 }
 
 function headerLines(headers: unknown): Html | undefined {
@@ -46,23 +45,29 @@ function routeCard({ found_by: foundBy, hits }: Fields): Html {
       hit.problem !== undefined && badge(String(hit.problem), 'warn')
     }<div class="dim">hosts ${toText(hit.hosts)}; gateways ${toText(hit.gateways)}</div></li>`;
   });
-  return card('Route', {
-    'Found by': toText(foundBy),
-    Routes: routes.length === 0 ? 'none takes the request' : html`<ul>${routes}</ul>`,
-  });
+  return card(
+    'Route',
+    details({
+      'Found by': toText(foundBy),
+      Routes: routes.length === 0 ? 'none takes the request' : html`<ul>${routes}</ul>`,
+    }),
+  );
 }
 
 function policyCards({ limits, ...policy }: Fields, index: number, visit: Visit): Html {
   const name = String(policy.name);
   const isAllowed = policy.allows === true;
-  return html`${card('Policy', {
-    Policy: policyLink(visit, name),
-    Reason: toText(policy.reason),
-    Rule: toText(policy.rule),
-    Access: describeAccess(toFields(policy.access)),
-    Decision: html`${badge(isAllowed ? 'allows' : 'denies', isAllowed ? 'ok' : 'bad')} ${toText(policy.message)}`,
-    Error: toText(policy.error_code),
-  })}${table({
+  return html`${card(
+    'Policy',
+    details({
+      Policy: policyLink(visit, name),
+      Reason: toText(policy.reason),
+      Rule: toText(policy.rule),
+      Access: describeAccess(toFields(policy.access)),
+      Decision: html`${badge(isAllowed ? 'allows' : 'denies', isAllowed ? 'ok' : 'bad')} ${toText(policy.message)}`,
+      Error: toText(policy.error_code),
+    }),
+  )}${table({
     caption: `Limits of ${name}`,
     rows: toList(limits),
     url: visit.url,

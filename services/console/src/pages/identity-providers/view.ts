@@ -5,7 +5,7 @@ import type { Visit } from '../../http/visit.ts';
 import { memberDetails, namesOfOthers } from '../../ui/members.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge, copyable, details, time } from '../../ui/text.ts';
+import { badge, card, copyable, details, time } from '../../ui/text.ts';
 import { newProviderSet, providerSet } from './actions.ts';
 import { type Provider, providerPath, readProvider } from './provider.ts';
 
@@ -63,15 +63,18 @@ export async function viewProvider(visit: Visit): Promise<View> {
   return {
     title: provider.name,
     content: html`${actionButtons(providerSet, provider, visit)}
-<div class="grid"><section class="card"><h2>Provider</h2>${details({
-      State: providerState(provider),
-      Identifier: copyable(provider.identifier),
-      Type: types[provider.provider_type],
-      Created: time(provider.created_at, visit.nowMs),
-      Changed: time(provider.updated_at, visit.nowMs),
-    })}</section>
-<section class="card"><h2>Connection</h2>${memberDetails(provider, labels)}</section>
-<section class="card"><h2>Options</h2>${memberDetails(provider, others)}</section></div>`,
+<div class="grid">${card(
+      'Provider',
+      details({
+        State: providerState(provider),
+        Identifier: copyable(provider.identifier),
+        Type: types[provider.provider_type],
+        Created: time(provider.created_at, visit.nowMs),
+        Changed: time(provider.updated_at, visit.nowMs),
+      }),
+    )}
+${card('Connection', memberDetails(provider, labels))}
+${card('Options', memberDetails(provider, others))}</div>`,
   };
 }
 

@@ -5,7 +5,7 @@ import { memberDetails } from '../../ui/members.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
 import { quoteArgument } from '../../ui/shell.ts';
 import { table } from '../../ui/table.ts';
-import { copyable, details, quantity, time } from '../../ui/text.ts';
+import { card, copyable, details, quantity, time } from '../../ui/text.ts';
 import { type Issuer, issuerText, keyState, readIssuer, whereToEdit } from './issuer.ts';
 
 /** Members of the definition besides issuer and claims. */
@@ -47,21 +47,27 @@ function loadProblem({ keys, issuer = '' }: Issuer, { nowMs }: Visit): Html | un
 
 function keys(issuer: Issuer, nowMs: number): Html {
   const { loaded_at: loadedAt, failed_at: failedAt, problem: reason, jwks_uri: uri } = issuer.keys;
-  return html`<section class="card"><h2>Keys</h2>${details({
-    State: keyState(issuer),
-    Loaded: time(loadedAt, nowMs) ?? 'never',
-    'Last failure': failedAt === undefined ? 'none' : html`${time(failedAt, nowMs)}: ${reason}`,
-    URL: uri === undefined ? undefined : copyable(uri),
-  })}</section>`;
+  return card(
+    'Keys',
+    details({
+      State: keyState(issuer),
+      Loaded: time(loadedAt, nowMs) ?? 'never',
+      'Last failure': failedAt === undefined ? 'none' : html`${time(failedAt, nowMs)}: ${reason}`,
+      URL: uri === undefined ? undefined : copyable(uri),
+    }),
+  );
 }
 
 function tokens({ tokens, last_used_at: usedAt }: Issuer, nowMs: number): Html {
-  return html`<section class="card"><h2>Tokens since the start</h2>${details({
-    Accepted: quantity(tokens.accepted, 'tokens'),
-    Rejected: quantity(tokens.rejected, 'tokens'),
-    Unavailable: quantity(tokens.unavailable, 'tokens'),
-    'Last use': time(usedAt, nowMs) ?? 'never',
-  })}</section>`;
+  return card(
+    'Tokens since the start',
+    details({
+      Accepted: quantity(tokens.accepted, 'tokens'),
+      Rejected: quantity(tokens.rejected, 'tokens'),
+      Unavailable: quantity(tokens.unavailable, 'tokens'),
+      'Last use': time(usedAt, nowMs) ?? 'never',
+    }),
+  );
 }
 
 function keyTable({ keys }: Issuer, visit: Visit): Html {

@@ -6,9 +6,9 @@ import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { quoteArgument } from '../../ui/shell.ts';
-import { command } from '../../ui/text.ts';
+import { card, command } from '../../ui/text.ts';
 import { valueDifference } from '../policies/difference.ts';
-import { applyCommand, card, type ObjectName } from '../policies/page.ts';
+import { applyCommand, type ObjectName } from '../policies/page.ts';
 import { canReadObjects, readNewest, type StoredObject } from '../policies/stored.ts';
 import { limitsPage } from './page.ts';
 

@@ -3,7 +3,7 @@ import { actionButtons } from '../../http/actions.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { memberDetails, namesOfOthers } from '../../ui/members.ts';
-import { badge, copyable, details, time } from '../../ui/text.ts';
+import { badge, card, copyable, details, time } from '../../ui/text.ts';
 import { clientSet } from './actions.ts';
 import { clientName, clientState, isChangeable, readClient } from './client.ts';
 
@@ -43,10 +43,7 @@ export async function viewClient(visit: Visit): Promise<View> {
       !isChangeable(client) &&
       html`<p class="dim">A client of Tollgate itself. SVC_OAUTH_SERVER_CONSOLE_URL and SVC_OAUTH_SERVER_CLI_ENABLED of the auth server say what it has.</p>`
     }</section>
-<section class="card"><h2>Access</h2>${memberDetails(client, labels)}</section>
-${
-  Object.keys(others).length > 0 &&
-  html`<section class="card"><h2>Metadata</h2>${memberDetails(client, others)}</section>`
-}</div>`,
+${card('Access', memberDetails(client, labels))}
+${Object.keys(others).length > 0 && card('Metadata', memberDetails(client, others))}</div>`,
   };
 }

@@ -88,7 +88,7 @@ async function domainsOf(visit: Visit, id: string): Promise<Html> {
     columns: [
       { title: 'Domain', cell: ({ domain }) => domain },
       { title: 'State', cell: ({ record }) => (record ? badge('not verified', 'warn') : badge('verified')) },
-      { title: 'Verified', cell: (each) => time(each.verified_at ?? undefined, visit.nowMs) },
+      { title: 'Verified', cell: (each) => time(each.verified_at, visit.nowMs) },
       {
         title: 'DNS record to set',
         cell: ({ record }) =>

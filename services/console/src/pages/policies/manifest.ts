@@ -1,4 +1,4 @@
-import { html } from '@tollgate/kit/html';
+import { type Html, html } from '@tollgate/kit/html';
 import { parse } from '@tollgate/yaml/documents';
 import type { LineNote } from '../../ui/code.ts';
 import { badge } from '../../ui/text.ts';
@@ -46,13 +46,14 @@ export function notesOf({
   return { notes, others };
 }
 
+/** A remark about a field; its text is empty where that is not known. */
 interface Located extends Pick<LineNote, 'tone'> {
   readonly field: string;
   readonly reason: string;
   readonly message: string;
 }
 
-const warning = { tone: 'warn', reason: 'Warning' } as const;
+export const warning = { tone: 'warn', reason: 'Warning' } as const;
 
 /** The findings of `POST /v1/validate` at the lines that it names. */
 export function notesOfText({ problems, objects }: Schemas['Validation']): Notes {
@@ -70,7 +71,15 @@ export function notesOfText({ problems, objects }: Schemas['Validation']): Notes
   };
 }
 
-function toNote({ field, reason, message, tone }: Located, line: number): LineNote {
+/** Findings that are about no line. */
+export function findingTexts(findings: readonly Finding[]): readonly Html[] {
+  return findings.map(
+    ({ severity, message }) =>
+      html`<p>${badge(severity, severity === 'error' ? 'bad' : 'warn')} ${message}</p>`,
+  );
+}
+
+export function toNote({ field, reason, message, tone }: Located, line: number): LineNote {
   return {
     line,
     tone,

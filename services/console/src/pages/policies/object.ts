@@ -4,9 +4,9 @@ import type { Visit } from '../../http/visit.ts';
 import { numberedLines } from '../../ui/code.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge, copyable, details, elementId, time } from '../../ui/text.ts';
-import { notesOf } from './manifest.ts';
-import { card, objectPath, policiesPage, readName, readObject, type Schemas } from './page.ts';
+import { badge, card, copyable, details, elementId, time } from '../../ui/text.ts';
+import { findingTexts, notesOf } from './manifest.ts';
+import { objectPath, policiesPage, readName, readObject, type Schemas } from './page.ts';
 import { acknowledgedBy, stateOf, toneOf } from './state.ts';
 
 type ObjectDetail = Schemas['ObjectDetail'];
@@ -40,17 +40,20 @@ function warnings(object: ObjectDetail): Html | undefined {
 
 function summary(object: ObjectDetail): Html {
   const { file, generation, inForce, domain, limiterClass, limits, clients, replica } = object;
-  return html`<section class="card"><h2>State</h2>${details({
-    State: stateOf(object),
-    'Newest version': generation,
-    'Version in force': inForce ?? 'none',
-    'Acknowledged by': acknowledgedBy(clients),
-    Domain: domain,
-    'Limiter class': limiterClass,
-    'Limits in force': limits,
-    File: file && copyable(file),
-    'xDS server': replica,
-  })}</section>`;
+  return card(
+    'State',
+    details({
+      State: stateOf(object),
+      'Newest version': generation,
+      'Version in force': inForce ?? 'none',
+      'Acknowledged by': acknowledgedBy(clients),
+      Domain: domain,
+      'Limiter class': limiterClass,
+      'Limits in force': limits,
+      File: file && copyable(file),
+      'xDS server': replica,
+    }),
+  );
 }
 
 function conditionTable({ conditions }: ObjectDetail, visit: Visit): Html {
@@ -75,7 +78,7 @@ function manifest(object: ObjectDetail): Html {
   const { notes, others } = notesOf(object);
   return card(
     `YAML of version ${object.generation}`,
-    html`${others.map(({ severity, message }) => html`<p>${badge(severity, severity === 'error' ? 'bad' : 'warn')} ${message}</p>`)}
+    html`${findingTexts(others)}
 ${numberedLines('YAML', object.manifest, notes)}`,
   );
 }

@@ -51,6 +51,16 @@ export function readName(visit: Visit): ObjectName {
   return { kind, namespace: visit.param('namespace'), name: visit.param('name') };
 }
 
+/** The object that the query names; undefined without one. */
+export function findQueriedName(visit: Visit): ObjectName | undefined {
+  const [kind, namespace, name] = [
+    toKind(visit.query('kind')),
+    visit.query('namespace'),
+    visit.query('name'),
+  ];
+  return kind && namespace && name ? { kind, namespace, name } : undefined;
+}
+
 export function objectPath({ kind, namespace, name }: ObjectName): string {
   return `/policies/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
@@ -60,11 +70,6 @@ export function readObject(visit: Visit, path: ObjectName): Promise<Schemas['Obj
   return visit.services.xds((client) =>
     client.GET('/v1/objects/{kind}/{namespace}/{name}', { params: { path } }),
   );
-}
-
-/** Part of a page with a heading. */
-export function card(title: string, content: Html): Html {
-  return html`<section class="card"><h2>${title}</h2>${content}</section>`;
 }
 
 /**

@@ -1,9 +1,10 @@
+import { type Html, html } from '@tollgate/kit/html';
 import type { Manifest } from '@tollgate/policies/files/trial';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import { parse } from '@tollgate/yaml/documents';
 import type { Visit } from '../../http/visit.ts';
 import { ServiceError } from '../../services/session-clients.ts';
-import { type ObjectName, readObject, type Schemas } from './page.ts';
+import { type ObjectName, objectPath, readObject, type Schemas } from './page.ts';
 
 /** An object of the xDS server, decoded. */
 export interface StoredObject {
@@ -16,6 +17,13 @@ export interface StoredObject {
 /** Whether the person may read objects, and there is a server that has them. */
 export function canReadObjects(visit: Visit): boolean {
   return visit.context.settings.xdsUrl !== '' && visit.can('policies');
+}
+
+/** The page of an access policy by `namespace/name`, for a person who may see it. */
+export function policyLink(visit: Visit, policy: string): Html {
+  const [namespace = '', name] = policy.split('/');
+  if (name === undefined || !canReadObjects(visit)) return html`${policy}`;
+  return html`<a href="${objectPath({ kind: 'AccessPolicy', namespace, name })}">${policy}</a>`;
 }
 
 /** The newest version of an object; undefined without one. @throws ServiceError */

@@ -6,19 +6,14 @@ import { field } from '../../ui/fields.ts';
 import { readLines } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge } from '../../ui/text.ts';
-import { notesOfText } from './manifest.ts';
-import { card, objectPath, policiesPage, readObject, type Schemas, toKind } from './page.ts';
+import { badge, card } from '../../ui/text.ts';
+import { findingTexts, notesOfText } from './manifest.ts';
+import { findQueriedName, objectPath, policiesPage, readObject, type Schemas } from './page.ts';
 
 /** The form, empty or with the newest version of an object of the URL. */
 export async function viewTry(visit: Visit): Promise<View> {
-  const [kind, namespace, name] = [
-    toKind(visit.query('kind')),
-    visit.query('namespace'),
-    visit.query('name'),
-  ];
-  if (kind === undefined || namespace === undefined || name === undefined) return tryPage(visit, '');
-  return tryPage(visit, (await readObject(visit, { kind, namespace, name })).manifest);
+  const name = findQueriedName(visit);
+  return tryPage(visit, name === undefined ? '' : (await readObject(visit, name)).manifest);
 }
 
 /** Shows what would become of the text of the form. Nothing is stored. */
@@ -45,7 +40,7 @@ function result(validation: Schemas['Validation'], manifests: string, visit: Vis
   return html`${card(
     'Result',
     html`<p>${accepted ? badge('all would be accepted', 'ok') : badge('not all would be accepted', 'bad')}</p>
-${others.map(({ severity, message }) => html`<p>${badge(severity, severity === 'error' ? 'bad' : 'warn')} ${message}</p>`)}
+${findingTexts(others)}
 ${numberedLines('YAML that was tried', manifests, notes)}`,
   )}${table({
     caption: 'Objects',

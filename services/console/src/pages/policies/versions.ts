@@ -3,8 +3,9 @@ import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { filters } from '../../ui/form.ts';
 import { problem } from '../../ui/messages.ts';
+import { card } from '../../ui/text.ts';
 import { textDifference } from './difference.ts';
-import { card, howToApply, objectPath, policiesPage, readName, readObject, type Schemas } from './page.ts';
+import { howToApply, objectPath, policiesPage, readName, readObject, type Schemas } from './page.ts';
 import { readManifest } from './stored.ts';
 
 /** The difference of two versions, which are in the URL, and how to put back the first one. */

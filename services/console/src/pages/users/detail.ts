@@ -6,7 +6,7 @@ import type { Visit } from '../../http/visit.ts';
 import { ServiceError } from '../../services/session-clients.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge, copyable, details, time } from '../../ui/text.ts';
+import { badge, card, copyable, details, time } from '../../ui/text.ts';
 import { keyColumns } from '../api-keys/list.ts';
 import { entryTable } from '../audit/entry-table.ts';
 import { userActionSet } from './actions.ts';
@@ -41,19 +41,22 @@ function links({ id }: User, visit: Visit): Html {
 
 function profile(user: User, nowMs: number): Html {
   const { state, tone, plan, role } = toUserRow(user, nowMs);
-  return html`<section class="card"><h2>Profile</h2>${details({
-    State: badge(state, tone),
-    Id: copyable(user.id),
-    Email: user.email === '' ? undefined : copyable(user.email),
-    Phone: user.phone === '' ? undefined : copyable(`+${user.phone}`),
-    Role: role,
-    Plan: plan,
-    'Banned until': time(user.banned_until, nowMs),
-    'Last sign-in': time(user.last_sign_in_at, nowMs),
-    Confirmed: time(user.confirmed_at, nowMs),
-    Created: time(user.created_at, nowMs),
-    Changed: time(user.updated_at, nowMs),
-  })}</section>`;
+  return card(
+    'Profile',
+    details({
+      State: badge(state, tone),
+      Id: copyable(user.id),
+      Email: user.email === '' ? undefined : copyable(user.email),
+      Phone: user.phone === '' ? undefined : copyable(`+${user.phone}`),
+      Role: role,
+      Plan: plan,
+      'Banned until': time(user.banned_until, nowMs),
+      'Last sign-in': time(user.last_sign_in_at, nowMs),
+      Confirmed: time(user.confirmed_at, nowMs),
+      Created: time(user.created_at, nowMs),
+      Changed: time(user.updated_at, nowMs),
+    }),
+  );
 }
 
 function metadata({ app_metadata: app, user_metadata: own }: User): Html {

@@ -7,6 +7,7 @@ import { periodBar } from '../../ui/charts.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { relative, time } from '../../ui/text.ts';
+import { clientPath } from '../oauth-clients/client.ts';
 import type { UserPath } from './user.ts';
 
 /** Days of the bars that say when sessions were in use. */
@@ -90,7 +91,7 @@ function clientLink(
 ): Html | undefined {
   if (id === undefined) return undefined;
   const name = clients.get(id) ?? id;
-  return visit.can('clients') ? html`<a href="/oauth-clients/${id}">${name}</a>` : html`${name}`;
+  return visit.can('clients') ? html`<a href="${clientPath({ client_id: id })}">${name}</a>` : html`${name}`;
 }
 
 /** Clients whose names are read. A user has sessions of a few. */

@@ -2,11 +2,10 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge, details, quantity, type Tone } from '../../ui/text.ts';
+import { badge, card, details, quantity, type Tone } from '../../ui/text.ts';
 import { descriptorId, descriptorLink } from '../limits/descriptor.ts';
 import type { Hour } from '../limits/hour.ts';
 import { limitText } from '../limits/page.ts';
-import { card } from '../policies/page.ts';
 import type { Candidate } from './candidate.ts';
 import { type ComparedKey, type Comparison, type Result, type RuleSummary, results } from './compare.ts';
 

@@ -3,9 +3,9 @@ import { hasTrial, nameOf, putOnTrial } from '@tollgate/policies/files/trial';
 import { formatYaml } from '@tollgate/yaml/documents';
 import type { Visit } from '../../http/visit.ts';
 import { withInput } from '../../ui/shell.ts';
-import { command } from '../../ui/text.ts';
+import { card, command } from '../../ui/text.ts';
 import { valueDifference } from '../policies/difference.ts';
-import { applyCommand, card } from '../policies/page.ts';
+import { applyCommand } from '../policies/page.ts';
 import { canReadObjects, type StoredObject } from '../policies/stored.ts';
 import type { Candidate, CandidateObject } from './candidate.ts';
 

@@ -1,13 +1,14 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
-import { type LineNote, numberedLines } from '../../ui/code.ts';
+import { numberedLines } from '../../ui/code.ts';
 import { field } from '../../ui/fields.ts';
 import { readLines } from '../../ui/form.ts';
 import { problem } from '../../ui/messages.ts';
-import { badge } from '../../ui/text.ts';
+import { card } from '../../ui/text.ts';
 import { readHour } from '../limits/hour.ts';
-import { card, toKind } from '../policies/page.ts';
+import { toNote, warning } from '../policies/manifest.ts';
+import { findQueriedName } from '../policies/page.ts';
 import { canReadObjects, readInForce } from '../policies/stored.ts';
 import { type Candidate, readCandidate } from './candidate.ts';
 import { compareKeys, summarize } from './compare.ts';
@@ -17,11 +18,8 @@ import { differences, trialCard } from './trial.ts';
 
 /** The form, empty or with the version in force of an object of the URL. */
 export async function viewCandidate(visit: Visit): Promise<View> {
-  const kind = toKind(visit.query('kind'));
-  const [namespace, name] = [visit.query('namespace'), visit.query('name')];
-  const isNamed = kind !== undefined && namespace !== undefined && name !== undefined;
-  const live =
-    isNamed && canReadObjects(visit) ? await readInForce(visit, { kind, namespace, name }) : undefined;
+  const name = findQueriedName(visit);
+  const live = name !== undefined && canReadObjects(visit) ? await readInForce(visit, name) : undefined;
   return page(visit, live?.text ?? '');
 }
 
@@ -60,13 +58,10 @@ ${field({ name: 'yaml', label: 'Candidate', value: text, hint, isLong: true, isR
 }
 
 function findingsCard({ text, findings }: Candidate, title: string): Html {
-  const notes = findings.flatMap(
-    ({ line, severity, field: place = '', message, remedy }): readonly LineNote[] => {
-      const isProblem = severity === 'problem';
-      const tone = isProblem ? 'bad' : 'warn';
-      const noteText = html`${badge(isProblem ? 'Error' : 'Warning', tone)} ${place !== '' && html`<code>${place}</code>: `}${message}${remedy !== undefined && ` (${remedy})`}`;
-      return [{ line: line ?? 1, tone, text: noteText }];
-    },
-  );
+  const notes = findings.map(({ line = 1, severity, field: place = '', message, remedy }) => {
+    const kind = severity === 'problem' ? ({ tone: 'bad', reason: 'Error' } as const) : warning;
+    const text = remedy === undefined ? message : `${message} (${remedy})`;
+    return toNote({ ...kind, field: place, message: text }, line);
+  });
   return card(title, numberedLines('YAML that was compared', text, notes));
 }
