@@ -27,7 +27,8 @@ export interface View {
 interface PageRoute {
   /** Has parameters as `:id`. */
   readonly path: string;
-  readonly permission: Permission;
+  /** Default: that of the area. */
+  readonly permission?: Permission;
   readonly view: (visit: Visit) => Promise<View> | View;
 }
 
@@ -55,12 +56,12 @@ export interface Area {
 
 /** Adds the routes of all areas. */
 export function addAreas(app: FastifyInstance, context: Context, areas: readonly Area[]): void {
-  for (const { name, pages, actions, downloads = [] } of areas) {
+  for (const { name, permission: ofArea, pages, actions, downloads = [] } of areas) {
     const config = { area: name };
     const options = { config, exposeHeadRoute: false };
     for (const page of pages)
       app.get(page.path, options, (request, reply) =>
-        show(context, page.permission, { request, reply }, (visit) => sendView(visit, page, reply)),
+        show(context, page.permission ?? ofArea, { request, reply }, (visit) => sendView(visit, page, reply)),
       );
     for (const { path, permission, open } of downloads)
       app.get(path, options, (request, reply) =>

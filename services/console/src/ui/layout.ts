@@ -72,6 +72,19 @@ function pageLink({ title, path }: NavigationEntry, current: string): Html {
   return html`<a href="${path}"${isCurrent && html` aria-current="page"`}>${title}</a>`;
 }
 
+interface Tab {
+  readonly title: string;
+  readonly path: string;
+}
+
+/** Links to the pages of an area. */
+export function tabs(label: string, items: readonly Tab[], current: string): Html {
+  return html`<nav class="tabs" aria-label="${label}">${items.map(
+    ({ title, path }) =>
+      html`<a href="${path}"${path === current && html` aria-current="page"`}>${title}</a>`,
+  )}</nav>`;
+}
+
 const keyboardHelp = html`<dialog id="help" aria-labelledby="help-title">
 <h2 id="help-title">Keyboard</h2>
 <dl class="details">

@@ -15,8 +15,8 @@ export const apiKeysArea: Area = {
   group: 'Access',
   permission: 'api-keys',
   pages: [
-    { path: '/api-keys', permission: 'api-keys', view: viewKeys },
-    { path: '/api-keys/:id', permission: 'api-keys', view: viewKey },
+    { path: '/api-keys', view: viewKeys },
+    { path: '/api-keys/:id', view: viewKey },
     ...creation.pages,
     ...changes.pages,
   ],

@@ -9,7 +9,7 @@ export const auditArea: Area = {
   path: '/audit',
   group: 'Operation',
   permission: 'audit',
-  pages: [{ path: '/audit', permission: 'audit', view: viewAudit }],
+  pages: [{ path: '/audit', view: viewAudit }],
   actions: [],
   downloads: Object.values(exportFormats).map((format) => ({
     path: format.path,

@@ -9,6 +9,6 @@ export const explainArea: Area = {
   path: '/explain',
   group: 'Traffic',
   permission: 'explain',
-  pages: [{ path: '/explain', permission: 'explain', view: viewExplain }],
+  pages: [{ path: '/explain', view: viewExplain }],
   actions: [{ path: '/explain', permission: 'explain', submit: ask }],
 };

@@ -14,8 +14,8 @@ export const identityProvidersArea: Area = {
   group: 'Access',
   permission: 'providers',
   pages: [
-    { path: '/identity-providers', permission: 'providers', view: viewProviders },
-    { path: providerSet.route, permission: 'providers', view: viewProvider },
+    { path: '/identity-providers', view: viewProviders },
+    { path: providerSet.route, view: viewProvider },
     ...creation.pages,
     ...changes.pages,
   ],

@@ -10,8 +10,8 @@ export const issuersArea: Area = {
   group: 'Access',
   permission: 'issuers',
   pages: [
-    { path: '/issuers', permission: 'issuers', view: viewIssuers },
-    { path: '/issuers/:id', permission: 'issuers', view: viewIssuer },
+    { path: '/issuers', view: viewIssuers },
+    { path: '/issuers/:id', view: viewIssuer },
   ],
   actions: [],
 };

@@ -1,7 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
-import { tabs } from '../../ui/tabs.ts';
+import { tabs } from '../../ui/layout.ts';
 import type { Schemas } from './replicas.ts';
 
 const pages = [

@@ -1,9 +1,10 @@
 import { html } from '@tollgate/kit/html';
 import { type ActionSet, creationSet } from '../../http/actions.ts';
+import type { View } from '../../http/routes.ts';
 import { field } from '../../ui/fields.ts';
+import { copyable, details } from '../../ui/text.ts';
 import { clientName, clientPath, isChangeable, type OAuthClient, readClient } from './client.ts';
 import { memberFields, readMembers, readType, typeFields } from './form.ts';
-import { showSecret } from './secret.ts';
 
 /** Actions on OAuth clients. */
 export const clientSet: ActionSet<OAuthClient> = {
@@ -82,4 +83,18 @@ export const newClientSet = creationSet('/oauth-clients', 'clients', {
 function hasSecret(client: OAuthClient): boolean {
   const { client_type: type, token_endpoint_auth_method: method } = client;
   return isChangeable(client) && type === 'confidential' && method !== 'private_key_jwt';
+}
+
+/** The page with a new secret. It is the response to the form, so that no URL leads to it. */
+function showSecret(client: OAuthClient): View {
+  const { client_id: id, client_secret: secret } = client;
+  return {
+    title: `Secret of ${clientName(client)}`,
+    content: html`<section class="card stack"><p>Copy the secret now: it is not shown again.</p>
+${details({
+  'Client id': copyable(id),
+  'Client secret': secret === undefined ? undefined : copyable(secret),
+})}
+<div class="actions"><a class="button primary" href="${clientPath(client)}">I have copied it</a></div></section>`,
+  };
 }

@@ -1,6 +1,5 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { choicesField } from '../../ui/choices.ts';
-import { field } from '../../ui/fields.ts';
+import { choicesField, field } from '../../ui/fields.ts';
 import { readText, readWords } from '../../ui/form.ts';
 import type { OAuthClient } from './client.ts';
 

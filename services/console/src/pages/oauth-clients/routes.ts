@@ -14,8 +14,8 @@ export const oauthClientsArea: Area = {
   group: 'Access',
   permission: 'clients',
   pages: [
-    { path: '/oauth-clients', permission: 'clients', view: viewClients },
-    { path: '/oauth-clients/:id', permission: 'clients', view: viewClient },
+    { path: '/oauth-clients', view: viewClients },
+    { path: '/oauth-clients/:id', view: viewClient },
     ...ofList.pages,
     ...ofClient.pages,
   ],

@@ -15,8 +15,8 @@ export const organizationsArea: Area = {
   group: 'Access',
   permission: 'organizations',
   pages: [
-    { path: '/organizations', permission: 'organizations', view: viewOrganizations },
-    { path: '/organizations/:id', permission: 'organizations', view: viewOrganization },
+    { path: '/organizations', view: viewOrganizations },
+    { path: '/organizations/:id', view: viewOrganization },
     ...creation.pages,
     ...changes.pages,
   ],

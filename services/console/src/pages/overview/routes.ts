@@ -8,6 +8,6 @@ export const overviewArea: Area = {
   path: '/',
   group: 'Traffic',
   permission: 'overview',
-  pages: [{ path: '/', permission: 'overview', view: viewOverview }],
+  pages: [{ path: '/', view: viewOverview }],
   actions: [],
 };

@@ -5,7 +5,7 @@ import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { withInput } from '../../ui/shell.ts';
-import { tabs } from '../../ui/tabs.ts';
+import { tabs } from '../../ui/layout.ts';
 import { command } from '../../ui/text.ts';
 
 export type { Schemas };

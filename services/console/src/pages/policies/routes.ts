@@ -21,10 +21,6 @@ export const policiesArea: Area = {
   path,
   group: 'Traffic',
   permission: 'policies',
-  pages: Object.entries(views).map(([page, view]) => ({
-    path: page,
-    permission: 'policies' as const,
-    view: withXds(view),
-  })),
+  pages: Object.entries(views).map(([page, view]) => ({ path: page, view: withXds(view) })),
   actions: [{ path: `${path}/try`, permission: 'policies', submit: submitTry }],
 };

@@ -9,8 +9,7 @@ import { emptyState, problem } from '../../ui/messages.ts';
 import { quoteArgument } from '../../ui/shell.ts';
 import { table } from '../../ui/table.ts';
 import { badge, command, copyable, details, time } from '../../ui/text.ts';
-import { coverage } from './coverage.ts';
-import { settingsPage } from './page.ts';
+import { coverage, settingsPage } from './page.ts';
 
 /** The keys of a replica, and the step of their rotation. */
 type KeyState = AuthSchemas['SigningKeys'];

@@ -10,8 +10,8 @@ export const settingsArea: Area = {
   group: 'Operation',
   permission: 'settings',
   pages: [
-    { path: '/settings', permission: 'settings', view: viewSettings },
-    { path: '/settings/keys', permission: 'settings', view: viewKeys },
+    { path: '/settings', view: viewSettings },
+    { path: '/settings/keys', view: viewKeys },
   ],
   actions: [],
 };

@@ -6,8 +6,7 @@ import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table, withQuery } from '../../ui/table.ts';
 import { badge, time, withCode } from '../../ui/text.ts';
-import { coverage } from './coverage.ts';
-import { settingsPage } from './page.ts';
+import { coverage, settingsPage } from './page.ts';
 import {
   mergeSettings,
   mergeWarnings,

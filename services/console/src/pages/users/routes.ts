@@ -14,8 +14,8 @@ export const usersArea: Area = {
   group: 'Access',
   permission: 'users',
   pages: [
-    { path: '/users', permission: 'users', view: viewUsers },
-    { path: '/users/:id', permission: 'users', view: viewUser },
+    { path: '/users', view: viewUsers },
+    { path: '/users/:id', view: viewUser },
     ...pages,
   ],
   actions,

@@ -10,6 +10,6 @@ export const whatIfArea: Area = {
   path,
   group: 'Traffic',
   permission: 'what-if',
-  pages: [{ path, permission: 'what-if', view: viewCandidate }],
+  pages: [{ path, view: viewCandidate }],
   actions: [{ path, permission: 'what-if', submit: submitCandidate }],
 };
