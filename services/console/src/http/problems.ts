@@ -30,13 +30,13 @@ export function sendProblem(
 
 /** A part of a page whose rest works without it: a failure of a service is shown in its place. */
 export function orProblem<Part>(part: Promise<Part>, { nowMs }: Pick<Visit, 'nowMs'>): Promise<Part | Html> {
-  return part.catch((error: unknown) => problemOf(error, nowMs));
+  return part.catch((error: unknown) => toProblem(error, nowMs));
 }
 
 /** The results of the replicas that answered. */
 export interface Answers<T> {
   readonly values: readonly T[];
-  /** Of replicas that did not answer, or refused; empty when all answered. */
+  /** A replica that did not answer, or refused, has one. */
   readonly problems: readonly Html[];
 }
 
@@ -46,12 +46,12 @@ export function toAnswers<T>(
 ): Answers<T> {
   return {
     values: results.flatMap(({ result }) => (result.ok ? [result.value] : [])),
-    problems: results.flatMap(({ result }) => (result.ok ? [] : [problemOf(result.error, nowMs)])),
+    problems: results.flatMap(({ result }) => (result.ok ? [] : [toProblem(result.error, nowMs)])),
   };
 }
 
 /** A problem in a part of a page whose rest works. Throws errors that are not of services. */
-function problemOf(error: unknown, nowMs: number): Html {
+function toProblem(error: unknown, nowMs: number): Html {
   if (!(error instanceof ServiceError)) throw error;
   return problem(describeProblem(error, nowMs));
 }

@@ -56,7 +56,7 @@ export function readWords(form: URLSearchParams, name: string, separator = /\s+/
     .filter((word) => word !== '');
 }
 
-/** The text of a field with several lines, which browsers send with CRLF (HTML, "constructing the entry list"). */
+/** The text of several lines. Browsers send CRLF (HTML, "constructing the entry list"). */
 export function readLines(form: URLSearchParams, name: string): string {
   return (form.get(name) ?? '').replaceAll('\r\n', '\n');
 }

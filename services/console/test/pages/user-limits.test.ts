@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import type { Visit } from '../../src/http/visit.ts';
-import { limitsOf } from '../../src/pages/users/limits.ts';
+import { viewLimits } from '../../src/pages/users/limits.ts';
 import type { User } from '../../src/pages/users/user.ts';
 import { Outages } from '../../src/services/outages.ts';
 import { SessionClients } from '../../src/services/session-clients.ts';
@@ -40,7 +40,7 @@ t.test('the limits of a user', async (t) => {
     const services = new SessionClients({ settings, outages, token: async () => 'of-ada' });
     // A visit without a session and a request: the limits of a user need neither.
     const visit = { can: () => true, context: { settings }, services, nowMs: Date.now(), url: new URL(url) };
-    return String(await limitsOf(visit as unknown as Visit, user));
+    return String(await viewLimits(visit as unknown as Visit, user));
   };
   const limits = { limits: [{ domain: 'users', path: 'users.user_id' }] };
   const none = /No limit by user_id counts this user/;

@@ -30,9 +30,7 @@ export async function setOverride(visit: Visit, form: URLSearchParams): Promise<
     reason: readText(form, 'reason'),
   };
   await changeLimiters(visit, (client) => client.PUT('/v1/overrides', { body }));
-  visit.notify(
-    `${formatDescriptor(target.entries)} has the limit ${body.requestsPerUnit} for ${duration}.`,
-  );
+  visit.notify(`${formatDescriptor(target.entries)} has the limit ${body.requestsPerUnit} for ${duration}.`);
   return counterPath(target);
 }
 

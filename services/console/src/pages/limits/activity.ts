@@ -1,8 +1,7 @@
 import type { Html } from '@tollgate/kit/html';
-import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Answers } from '../../http/problems.ts';
 import type { Visit } from '../../http/visit.ts';
-import { type DomainDescriptor, isCut } from './descriptor.ts';
+import { type DomainDescriptor, descriptorName, isCut } from './descriptor.ts';
 import { readHour } from './hour.ts';
 import { askLimiters, fullest, mergeProblems, type Schemas } from './replicas.ts';
 
@@ -66,14 +65,14 @@ export async function readKeys(visit: Visit, domain: string | undefined): Promis
     readRefusals(visit, domain),
     readHour(visit, { limit: maxHourKeys, domain }),
   ]);
-  const hours = new Map(hour.keys.map((key) => [toName(key), key.hits]));
+  const hours = new Map(hour.keys.map((key) => [descriptorName(key), key.hits]));
   const rates = new Map<string, { key: DomainDescriptor; rate: number | undefined }>();
   for (const { keys, seconds } of top.values)
     for (const { hits, ...key } of keys) {
-      const rate = (rates.get(toName(key))?.rate ?? 0) + hits / seconds;
-      rates.set(toName(key), { key, rate });
+      const rate = (rates.get(descriptorName(key))?.rate ?? 0) + hits / seconds;
+      rates.set(descriptorName(key), { key, rate });
     }
-  const refused = Map.groupBy(refusals.values, toName);
+  const refused = Map.groupBy(refusals.values, descriptorName);
   for (const [name, [key]] of refused)
     if (!rates.has(name) && key !== undefined) rates.set(name, { key, rate: undefined });
   const heaviest = [...rates.values()].sort((a, b) => (b.rate ?? 0) - (a.rate ?? 0)).slice(0, maxKeys);
@@ -82,7 +81,7 @@ export async function readKeys(visit: Visit, domain: string | undefined): Promis
     heaviest.map(({ key }) => key),
   );
   const keys = heaviest.map(({ key: { domain, entries }, rate }) => {
-    const name = toName({ domain, entries });
+    const name = descriptorName({ domain, entries });
     const known = refused.get(name) ?? [];
     return toRow(
       { domain, entries },
@@ -96,7 +95,7 @@ export async function readKeys(visit: Visit, domain: string | undefined): Promis
 export async function readUsage(visit: Visit, keys: readonly DomainDescriptor[]): Promise<KeyRows> {
   const { byName, problems } = await readCounters(visit, keys);
   const rows = keys.flatMap(({ domain, entries }) => {
-    const counter = byName.get(toName({ domain, entries }));
+    const counter = byName.get(descriptorName({ domain, entries }));
     if (counter === undefined) return [];
     const unknown = { rate: undefined, hitsByMinute: undefined };
     return [toRow({ domain, entries }, { ...unknown, refusals: [], counter, visit })];
@@ -119,21 +118,21 @@ function toRow(key: DomainDescriptor, { rate, refusals, counter, hitsByMinute, v
     refused: refusals.length,
     lastRefusedAt: refusals[0]?.time,
     isNew: first !== undefined && visit.nowMs - Date.parse(first.time) < newlyMs,
-    state: stateOf(counter),
+    state: getState(counter),
   };
 }
 
 /** A limit is near from four fifths on. */
 const nearShare = 0.8;
 
-export function stateOf(counter: Schemas['Counter'] | undefined): KeyState {
+export function getState(counter: Schemas['Counter'] | undefined): KeyState {
   if (counter === undefined) return 'free';
   if (counter.over) return 'over';
-  return counter.count >= nearShare * capacityOf(counter) ? 'near' : 'free';
+  return counter.count >= nearShare * getCapacity(counter) ? 'near' : 'free';
 }
 
 /** Hits that may be counted at once. */
-export function capacityOf({ burst, requestsPerUnit }: Schemas['Counter']): number {
+export function getCapacity({ burst, requestsPerUnit }: Schemas['Counter']): number {
   return burst ?? requestsPerUnit;
 }
 
@@ -161,12 +160,8 @@ async function readCounters(visit: Visit, keys: readonly DomainDescriptor[]): Pr
     const peeks = values.flatMap((list) => list.peeks[position] ?? []);
     for (const [index, key] of ofDomain.entries()) {
       const counter = fullest(peeks.flatMap((peek) => peek.descriptors[index]?.counter ?? []));
-      if (counter !== undefined) found.set(toName(key), counter);
+      if (counter !== undefined) found.set(descriptorName(key), counter);
     }
   }
   return { byName: found, problems };
-}
-
-function toName({ domain, entries }: DomainDescriptor): string {
-  return `${domain}\0${formatDescriptor(entries)}`;
 }

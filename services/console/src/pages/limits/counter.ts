@@ -7,7 +7,7 @@ import { field } from '../../ui/fields.ts';
 import { filters, hiddenField } from '../../ui/form.ts';
 import { confirmation, emptyState } from '../../ui/messages.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
-import { capacityOf, stateOf } from './activity.ts';
+import { getCapacity, getState } from './activity.ts';
 import { counterPath, type DomainDescriptor, readDescriptor } from './descriptor.ts';
 import { count, limitsPage, limitText } from './page.ts';
 import { askLimiters, fullest, type Schemas } from './replicas.ts';
@@ -86,8 +86,8 @@ export function counterCard(
   { entries }: DomainDescriptor,
   { visit, replicas }: { readonly visit: Visit; readonly replicas: number },
 ): Html {
-  const limit = capacityOf(counter);
-  const state = stateOf(counter);
+  const limit = getCapacity(counter);
+  const state = getState(counter);
   const { override } = counter;
   return html`<section class="card stack"><h2><code>${formatDescriptor(entries)}</code></h2>
 ${limitBar({ used: counter.count, limit, isRefusing: state === 'over' })}

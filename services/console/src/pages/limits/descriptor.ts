@@ -41,7 +41,12 @@ export function descriptorLink(descriptor: DomainDescriptor): Html {
   return isCut(descriptor) ? text : html`<a href="${counterPath(descriptor)}">${text}</a>`;
 }
 
+/** Tells a descriptor apart from all others. */
+export function descriptorName({ domain, entries }: DomainDescriptor): string {
+  return `${domain}\0${formatDescriptor(entries)}`;
+}
+
 /** Identifies a row. */
-export function descriptorId(kind: string, { domain, entries }: DomainDescriptor): string {
-  return `${kind}-${Buffer.from(`${domain} ${formatDescriptor(entries)}`).toString('base64url')}`;
+export function descriptorId(kind: string, descriptor: DomainDescriptor): string {
+  return `${kind}-${Buffer.from(descriptorName(descriptor)).toString('base64url')}`;
 }

@@ -1,6 +1,6 @@
 import type { Html } from '@tollgate/kit/html';
-import { formatDescriptor } from '@tollgate/rules/descriptor-text';
 import type { Visit } from '../../http/visit.ts';
+import { descriptorName } from './descriptor.ts';
 import { askLimiters, type Schemas } from './replicas.ts';
 
 /** Bound of the counter API, and of what limiters remember. */
@@ -49,7 +49,7 @@ export function sumReplicas(reports: readonly Report[], nowMs: number): Omit<Hou
   for (const [index, { keys }] of reports.entries()) {
     const offset = (starts[index] ?? first) - first;
     for (const key of keys) {
-      const name = `${key.domain}\0${formatDescriptor(key.entries)}`;
+      const name = descriptorName(key);
       const known = sums.get(name);
       const add = (field: 'hits' | 'refused' | 'peakSecond' | 'missed') => {
         const sum = known?.[field].slice() ?? new Array<number>(minutes).fill(0);

@@ -7,7 +7,7 @@ import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { type Column, table } from '../../ui/table.ts';
 import { badge, quantity, time } from '../../ui/text.ts';
-import { capacityOf, type KeyRow, readKeys, readRefusals } from './activity.ts';
+import { getCapacity, type KeyRow, readKeys, readRefusals } from './activity.ts';
 import { descriptorId, descriptorLink } from './descriptor.ts';
 import { count, limitsPage, limitText } from './page.ts';
 
@@ -83,7 +83,7 @@ ${isNew && badge('newly limited', 'warn')}${counter?.override !== undefined && b
 
 function usedCell({ counter, state }: KeyRow): Html | undefined {
   if (counter === undefined) return undefined;
-  const limit = capacityOf(counter);
+  const limit = getCapacity(counter);
   return html`${limitBar({ used: counter.count, limit, isRefusing: state === 'over' })}${count(counter.count)} of ${count(limit)}`;
 }
 

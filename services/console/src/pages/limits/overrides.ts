@@ -19,7 +19,7 @@ const fields = [
 ] as const;
 
 /** Limiters list overrides in its order. */
-function nameOf({ domain, entries }: Schemas['Override']): string {
+function toListName({ domain, entries }: Schemas['Override']): string {
   return `${domain} ${formatDescriptor(entries)}`;
 }
 
@@ -30,7 +30,7 @@ export async function viewOverrides(visit: Visit): Promise<View> {
     client.GET('/v1/overrides', { params: { query } }),
   );
   const pages = values.map(({ overrides, next }) => ({ items: overrides, next }));
-  const { items, next } = mergePages(pages, nameOf, (one) => one);
+  const { items, next } = mergePages(pages, toListName, (one) => one);
   const mayChange = visit.can('limits/change');
   const content = html`${filters(fields, visit.url)}${problems}${table({
     caption: 'Overrides in force',

@@ -22,7 +22,7 @@ export async function viewPromotion(visit: Visit): Promise<View> {
   const content =
     trials.length > 0
       ? html`${trials.map((trial) => promotionCards(trial))}`
-      : card('Files of limiter rules', ofFiles(visit, domain));
+      : card('Files of limiter rules', viewFilePromotion(visit, domain));
   return limitsPage(visit, `Put the trial of ${domain} into force`, content);
 }
 
@@ -68,7 +68,7 @@ function howToPromote({
   return html`<p>With your rights in the cluster${replacesTrial && ', and delete the object on trial'}:</p>${command(`${applyCommand(yaml)}${remove}`)}`;
 }
 
-function ofFiles(visit: Visit, domain: string): Html {
+function viewFilePromotion(visit: Visit, domain: string): Html {
   if (domain === '') return emptyState('Choose a domain on the page of trials.');
   const reason = canReadObjects(visit)
     ? `The xDS server has no object on trial with the domain ${domain}: if the limiters read files, move the candidate.`

@@ -50,14 +50,14 @@ interface Page<T> {
  */
 export function mergePages<T>(
   pages: readonly Page<T>[],
-  nameOf: (item: T) => string,
+  toName: (item: T) => string,
   merge: (a: T, b: T) => T,
 ): Page<T> {
   const ends = pages.flatMap(({ next }) => next ?? []).sort(compareText);
   const byName = new Map<string, T>();
   for (const item of pages.flatMap(({ items }) => items)) {
-    const known = byName.get(nameOf(item));
-    byName.set(nameOf(item), known === undefined ? item : merge(known, item));
+    const known = byName.get(toName(item));
+    byName.set(toName(item), known === undefined ? item : merge(known, item));
   }
   const [end] = ends;
   const items = [...byName.entries()]

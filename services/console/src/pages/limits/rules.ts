@@ -108,7 +108,7 @@ export async function viewRules(visit: Visit): Promise<View> {
       },
       { title: 'Limit', cell: limitText },
       { title: 'Algorithm', cell: ({ algorithm }) => algorithm.replaceAll('_', ' ') },
-      { title: 'Mode', cell: modeOf },
+      { title: 'Mode', cell: modeBadge },
       ...countColumns.map(({ cell, ...column }) => ({
         ...column,
         cell: ({ counts }: ListedLimit) => cell(counts),
@@ -123,7 +123,7 @@ function mergeLimits(a: ListedLimit, b: ListedLimit): ListedLimit {
   return { ...a, ...(counts && { counts }) };
 }
 
-function modeOf({ shadowMode, quotaMode }: ListedLimit) {
+function modeBadge({ shadowMode, quotaMode }: ListedLimit) {
   if (shadowMode) return badge('shadow');
   return badge(quotaMode ? 'quota' : 'enforced');
 }

@@ -50,7 +50,7 @@ function comparison(visit: Visit, reports: readonly Trial[]): Html {
     'Not compared': html`${quantity(sum('dropped'), 'dropped')}, ${quantity(sum('failed'), 'failed')}`,
   })}</section>${table({
     caption: 'Rules on trial',
-    rows: rules.sort((a, b) => differenceOf(b) - differenceOf(a)),
+    rows: rules.sort((a, b) => countDifferences(b) - countDifferences(a)),
     url: visit.url,
     rowId: ({ rule }) => `trial-${rule}`,
     empty: emptyState('No request has matched a rule on trial yet.'),
@@ -71,7 +71,7 @@ function share(part: number, whole: number): Html {
   return quantity(whole === 0 ? 0 : (part / whole) * 100, '%');
 }
 
-function differenceOf({ newlyRefused, newlyAllowed }: RuleComparison): number {
+function countDifferences({ newlyRefused, newlyAllowed }: RuleComparison): number {
   return newlyRefused + newlyAllowed;
 }
 

@@ -4,7 +4,8 @@ import { clientSet, newClientSet } from './actions.ts';
 import { viewClient } from './detail.ts';
 import { viewClients } from './list.ts';
 
-const [ofList, ofClient] = [actionRoutes(newClientSet), actionRoutes(clientSet)];
+const creation = actionRoutes(newClientSet);
+const changes = actionRoutes(clientSet);
 
 /** OAuth clients of the auth server. */
 export const oauthClientsArea: Area = {
@@ -16,8 +17,8 @@ export const oauthClientsArea: Area = {
   pages: [
     { path: '/oauth-clients', view: viewClients },
     { path: '/oauth-clients/:id', view: viewClient },
-    ...ofList.pages,
-    ...ofClient.pages,
+    ...creation.pages,
+    ...changes.pages,
   ],
-  actions: [...ofList.actions, ...ofClient.actions],
+  actions: [...creation.actions, ...changes.actions],
 };

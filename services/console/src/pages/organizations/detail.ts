@@ -18,8 +18,8 @@ export async function viewOrganization(visit: Visit): Promise<View> {
   const id = visit.param('id');
   const [organization, members, domains] = await Promise.all([
     readOrganization(visit),
-    orProblem(membersOf(visit, id), visit),
-    orProblem(domainsOf(visit, id), visit),
+    orProblem(viewMembers(visit, id), visit),
+    orProblem(viewDomains(visit, id), visit),
   ]);
   return {
     title: organization.name,
@@ -42,7 +42,7 @@ function profile(organization: Organization, visit: Visit): Html {
   })}${visit.can('api-keys') && html`<p><a href="/api-keys?org_id=${id}">API keys of the organization</a></p>`}</section>`;
 }
 
-async function membersOf(visit: Visit, id: string): Promise<Html> {
+async function viewMembers(visit: Visit, id: string): Promise<Html> {
   const cursor = visit.query('cursor');
   const query = { limit: pageSize, ...(cursor !== undefined && { cursor }) };
   const { members, pagination } = await visit.services.auth((client) =>
@@ -71,7 +71,7 @@ async function membersOf(visit: Visit, id: string): Promise<Html> {
   });
 }
 
-async function domainsOf(visit: Visit, id: string): Promise<Html> {
+async function viewDomains(visit: Visit, id: string): Promise<Html> {
   const { domains } = await visit.services.auth((client) =>
     client.GET('/admin/organizations/{organization_id}/domains', {
       params: { path: { organization_id: id } },

@@ -18,7 +18,7 @@ export function viewReplicas(replicas: readonly Replica[], { url, nowMs }: Visit
     columns: [
       { title: 'Address', cell: (replica) => new URL(replica.url).host },
       { title: 'Service', cell: ({ kind }) => kind },
-      { title: 'State', cell: stateOf },
+      { title: 'State', cell: stateBadge },
       { title: 'Version', cell: ({ version }) => version },
       { title: 'Started', cell: ({ startedMs }) => time(startedMs, nowMs) },
       { title: 'Answered', cell: ({ answeredMs }) => time(answeredMs, nowMs) },
@@ -26,7 +26,7 @@ export function viewReplicas(replicas: readonly Replica[], { url, nowMs }: Visit
   });
 }
 
-function stateOf({ failure, signals }: Replica): Html {
+function stateBadge({ failure, signals }: Replica): Html {
   if (failure !== undefined) return badge('does not answer', 'bad');
   return signals.length === 0 ? badge('healthy', 'ok') : badge('has a problem', 'warn');
 }

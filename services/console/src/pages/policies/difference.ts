@@ -24,15 +24,15 @@ export function textDifference(before: string, after: string): Html {
 
 /** The difference of two values as YAML, without their comments and the order of their keys. */
 export function valueDifference(before: unknown, after: unknown): Html {
-  return textDifference(formatYaml(before), formatYaml(inOrderOf(before, after)));
+  return textDifference(formatYaml(before), formatYaml(orderKeys(before, after)));
 }
 
 /** A value with the keys in the order of another one. */
-function inOrderOf(model: unknown, value: unknown): unknown {
+function orderKeys(model: unknown, value: unknown): unknown {
   if (Array.isArray(model) && Array.isArray(value))
-    return value.map((item: unknown, index): unknown => inOrderOf(model[index], item));
+    return value.map((item: unknown, index): unknown => orderKeys(model[index], item));
   if (!isMapping(model) || !isMapping(value)) return value;
   const known = Object.keys(model).filter((key) => key in value);
   const keys = new Set([...known, ...Object.keys(value)]);
-  return Object.fromEntries([...keys].map((key) => [key, inOrderOf(model[key], value[key])]));
+  return Object.fromEntries([...keys].map((key) => [key, orderKeys(model[key], value[key])]));
 }

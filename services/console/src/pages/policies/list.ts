@@ -7,7 +7,7 @@ import { emptyState, problem } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { time } from '../../ui/text.ts';
 import { kinds, objectPath, policiesPage, type Schemas, toKind } from './page.ts';
-import { acknowledgedBy, openConditions, stateOf } from './state.ts';
+import { acknowledgedBy, openConditions, stateBadge } from './state.ts';
 
 const pageSize = 50;
 
@@ -26,7 +26,7 @@ const fields: readonly FilterField[] = [
 export async function viewObjects(visit: Visit): Promise<View> {
   const [list, problems] = await Promise.all([
     visit.services.xds((client) => client.GET('/v1/objects', { params: { query: toQuery(visit) } })),
-    orProblem(problemsOf(visit), visit),
+    orProblem(viewProblems(visit), visit),
   ]);
   const content = html`${problems}${objectTable(list, visit)}`;
   return policiesPage(
@@ -36,18 +36,14 @@ export async function viewObjects(visit: Visit): Promise<View> {
   );
 }
 
-async function problemsOf(visit: Visit) {
+async function viewProblems(visit: Visit) {
   const status = await visit.services.xds((client) => client.GET('/v1/status'));
   return serverProblems(status, visit.nowMs);
 }
 
 function toQuery(visit: Visit) {
   const [kind, namespace] = [toKind(visit.query('kind')), visit.query('namespace')];
-  const [find, accepted, cursor] = [
-    visit.query('find'),
-    visit.query('accepted'),
-    visit.query('cursor'),
-  ];
+  const [find, accepted, cursor] = [visit.query('find'), visit.query('accepted'), visit.query('cursor')];
   return {
     limit: pageSize,
     ...(kind && { kind }),
@@ -78,7 +74,7 @@ function objectTable({ objects, next, total, counts }: Schemas['ObjectList'], vi
         cell: (object) => html`<a href="${objectPath(object)}">${object.namespace}/${object.name}</a>`,
       },
       { title: 'Kind', cell: ({ kind }) => html`<span class="n">${kind}</span>` },
-      { title: 'State', cell: stateOf },
+      { title: 'State', cell: stateBadge },
       { title: 'Conditions', cell: ({ conditions }) => openConditions(conditions) },
       { title: 'Version', isNumber: true, cell: ({ generation }) => generation },
       { title: 'Domain', cell: ({ domain }) => domain },

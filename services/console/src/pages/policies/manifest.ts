@@ -3,7 +3,7 @@ import { parse } from '@tollgate/yaml/documents';
 import type { LineNote } from '../../ui/code.ts';
 import { badge } from '../../ui/text.ts';
 import type { Schemas } from './page.ts';
-import { toneOf } from './state.ts';
+import { conditionTone } from './state.ts';
 
 type Finding = Schemas['Finding'];
 
@@ -17,7 +17,7 @@ interface Notes {
 const fieldMessage = /^((?:spec|metadata)(?:[.[][^\s:]*)?): (.+)$/gm;
 
 /** The findings and conditions of a manifest at the fields that they name. */
-export function notesOf({
+export function manifestNotes({
   manifest,
   findings,
   conditions,
@@ -33,10 +33,15 @@ export function notesOf({
       : [{ field, message, ...(severity === 'error' ? { tone: 'bad', reason } : warning) }],
   );
   const ofConditions = conditions
-    .filter((condition) => toneOf(condition) !== 'ok')
+    .filter((condition) => conditionTone(condition) !== 'ok')
     .flatMap((condition) =>
       [...condition.message.matchAll(fieldMessage)].map(([, field = '', message = '']): Located => {
-        return { field, message, tone: toneOf(condition), reason: `${condition.type}: ${condition.reason}` };
+        return {
+          field,
+          message,
+          tone: conditionTone(condition),
+          reason: `${condition.type}: ${condition.reason}`,
+        };
       }),
     )
     .filter(({ field }) => !known.has(field));
@@ -56,7 +61,7 @@ interface Located extends Pick<LineNote, 'tone'> {
 export const warning = { tone: 'warn', reason: 'Warning' } as const;
 
 /** The findings of `POST /v1/validate` at the lines that it names. */
-export function notesOfText({ problems, objects }: Schemas['Validation']): Notes {
+export function validationNotes({ problems, objects }: Schemas['Validation']): Notes {
   const findings: readonly Finding[] = [
     ...problems.map((problem) => ({ ...problem, severity: 'error' as const })),
     ...objects.flatMap((object) => object.findings),

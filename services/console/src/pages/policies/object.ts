@@ -5,9 +5,9 @@ import { numberedLines } from '../../ui/code.ts';
 import { emptyState, problem } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, card, copyable, details, elementId, time } from '../../ui/text.ts';
-import { findingTexts, notesOf } from './manifest.ts';
+import { findingTexts, manifestNotes } from './manifest.ts';
 import { objectPath, policiesPage, readName, readObject, type Schemas } from './page.ts';
-import { acknowledgedBy, stateOf, toneOf } from './state.ts';
+import { acknowledgedBy, conditionTone, stateBadge } from './state.ts';
 
 type ObjectDetail = Schemas['ObjectDetail'];
 
@@ -43,7 +43,7 @@ function summary(object: ObjectDetail): Html {
   return card(
     'State',
     details({
-      State: stateOf(object),
+      State: stateBadge(object),
       'Newest version': generation,
       'Version in force': inForce ?? 'none',
       'Acknowledged by': acknowledgedBy(clients),
@@ -65,7 +65,7 @@ function conditionTable({ conditions }: ObjectDetail, visit: Visit): Html {
     columns: [
       {
         title: 'Condition',
-        cell: (condition) => badge(`${condition.type}: ${condition.status}`, toneOf(condition)),
+        cell: (condition) => badge(`${condition.type}: ${condition.status}`, conditionTone(condition)),
       },
       { title: 'Reason', cell: ({ reason }) => html`<span class="n">${reason}</span>` },
       { title: 'Message', cell: ({ message }) => html`<pre>${message}</pre>` },
@@ -75,7 +75,7 @@ function conditionTable({ conditions }: ObjectDetail, visit: Visit): Html {
 }
 
 function manifest(object: ObjectDetail): Html {
-  const { notes, others } = notesOf(object);
+  const { notes, others } = manifestNotes(object);
   return card(
     `YAML of version ${object.generation}`,
     html`${findingTexts(others)}

@@ -3,9 +3,9 @@ import { type Html, html } from '@tollgate/kit/html';
 import { errors } from '../../errors.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
+import { tabs } from '../../ui/layout.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { withInput } from '../../ui/shell.ts';
-import { tabs } from '../../ui/layout.ts';
 import { command } from '../../ui/text.ts';
 
 export type { Schemas };

@@ -3,7 +3,7 @@ import { badge, type Tone } from '../../ui/text.ts';
 import type { Schemas } from './page.ts';
 
 /** Whether an object is in force, in words. */
-export function stateOf({
+export function stateBadge({
   generation,
   accepted,
   inForce,
@@ -22,7 +22,7 @@ type Condition = Schemas['Condition'];
 /** Conditions that are good news when they are true. Others say what is wrong. */
 const goodTypes: ReadonlySet<string> = new Set(['Accepted', 'Programmed', 'Ready', 'Enforced', 'Matched']);
 
-export function toneOf({ type, status }: Pick<Condition, 'type' | 'status'>): Tone {
+export function conditionTone({ type, status }: Pick<Condition, 'type' | 'status'>): Tone {
   if (status === 'Unknown' || type === 'Reconciling') return 'neutral';
   if ((status === 'True') === goodTypes.has(type)) return 'ok';
   return type === 'Accepted' ? 'bad' : 'warn';
@@ -30,13 +30,13 @@ export function toneOf({ type, status }: Pick<Condition, 'type' | 'status'>): To
 
 /** The conditions that need a person. */
 export function openConditions(conditions: readonly Condition[]): Html | undefined {
-  const open = conditions.filter((condition) => ['warn', 'bad'].includes(toneOf(condition)));
+  const open = conditions.filter((condition) => ['warn', 'bad'].includes(conditionTone(condition)));
   if (open.length === 0) return undefined;
-  return html`${open.map((condition) => html`<div>${badge(nameOf(condition), toneOf(condition))}</div>`)}`;
+  return html`${open.map((condition) => html`<div>${badge(conditionName(condition), conditionTone(condition))}</div>`)}`;
 }
 
 /** The reasons of some types are the same word. */
-function nameOf({ type, reason }: Condition): string {
+function conditionName({ type, reason }: Condition): string {
   return type === reason ? type : `${type}: ${reason}`;
 }
 

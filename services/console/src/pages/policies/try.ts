@@ -7,7 +7,7 @@ import { readLines } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, card } from '../../ui/text.ts';
-import { findingTexts, notesOfText } from './manifest.ts';
+import { findingTexts, validationNotes } from './manifest.ts';
 import { findQueriedName, objectPath, policiesPage, readObject, type Schemas } from './page.ts';
 
 /** The form, empty or with the newest version of an object of the URL. */
@@ -36,7 +36,7 @@ ${field({ name: 'manifests', label: 'YAML', value: manifests, hint, isLong: true
 
 function result(validation: Schemas['Validation'], manifests: string, visit: Visit): Html {
   const { accepted, objects } = validation;
-  const { notes, others } = notesOfText(validation);
+  const { notes, others } = validationNotes(validation);
   return html`${card(
     'Result',
     html`<p>${accepted ? badge('all would be accepted', 'ok') : badge('not all would be accepted', 'bad')}</p>
@@ -48,7 +48,7 @@ ${numberedLines('YAML that was tried', manifests, notes)}`,
     url: visit.url,
     empty: emptyState('The text has no access policy and no limits.'),
     columns: [
-      { title: 'Name', cell: nameOf },
+      { title: 'Name', cell: nameCell },
       { title: 'Kind', cell: ({ kind }) => html`<span class="n">${kind}</span>` },
       {
         title: 'Result',
@@ -59,14 +59,14 @@ ${numberedLines('YAML that was tried', manifests, notes)}`,
         title: 'Compared with',
         cell: ({ inForce }) => (inForce === undefined ? 'nothing in force' : `version ${inForce}`),
       },
-      { title: 'Changes', cell: changesOf },
+      { title: 'Changes', cell: changesCell },
     ],
   })}`;
 }
 
 type ValidatedObject = Schemas['ValidatedObject'];
 
-function nameOf(object: ValidatedObject): Html {
+function nameCell(object: ValidatedObject): Html {
   const name = `${object.namespace}/${object.name}`;
   return object.exists ? html`<a href="${objectPath(object)}">${name}</a>` : html`${name} ${badge('new')}`;
 }
@@ -74,7 +74,7 @@ function nameOf(object: ValidatedObject): Html {
 /** Changes of an object that a page shows. */
 const maxChanges = 20;
 
-function changesOf({ changes, moreChanges }: ValidatedObject): Html | undefined {
+function changesCell({ changes, moreChanges }: ValidatedObject): Html | undefined {
   const more = moreChanges + Math.max(0, changes.length - maxChanges);
   if (changes.length === 0) return html`<span class="dim">none</span>`;
   return html`${changes

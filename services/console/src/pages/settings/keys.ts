@@ -20,7 +20,7 @@ export async function viewKeys(visit: Visit): Promise<View> {
   const { problems } = toAnswers(results, visit);
   const states = results.flatMap(({ url, result }) => (result.ok ? [{ url, state: result.value }] : []));
   const [first] = states;
-  const content = html`${problems}${differenceOf(states)}
+  const content = html`${problems}${viewDifference(states)}
 ${first !== undefined && html`${keyTable(first.state, visit)}${coverage('Auth server', results)}${results.length === 1 && sameKeys}${rotation(first.state, visit)}`}`;
   return settingsPage(visit, 'Signing keys', content);
 }
@@ -28,17 +28,17 @@ ${first !== undefined && html`${keyTable(first.state, visit)}${coverage('Auth se
 const sameKeys = html`<p class="dim">Replicas that were not asked may have other keys: wait two minutes after each change of the keys before the next step.</p>`;
 
 /** During a step, replicas read the new file one after the other. */
-function differenceOf(
+function viewDifference(
   states: readonly { readonly url: string; readonly state: KeyState }[],
 ): Html | undefined {
-  const keysOf = ({ keys }: KeyState) => keys.map(({ kid, state }) => `${kid} ${state}`).sort();
+  const describeKeys = ({ keys }: KeyState) => keys.map(({ kid, state }) => `${kid} ${state}`).sort();
   const [first, ...others] = states;
   if (
     first === undefined ||
-    others.every(({ state }) => isDeepStrictEqual(keysOf(state), keysOf(first.state)))
+    others.every(({ state }) => isDeepStrictEqual(describeKeys(state), describeKeys(first.state)))
   )
     return undefined;
-  const lists = states.map(({ url, state }) => html`<div>${url}: ${keysOf(state).join(', ')}</div>`);
+  const lists = states.map(({ url, state }) => html`<div>${url}: ${describeKeys(state).join(', ')}</div>`);
   return problem({
     title: 'Replicas have different keys',
     text: html`Wait until all have read the new keys, which takes up to two minutes in Kubernetes, before the next step.${lists}`,

@@ -10,8 +10,8 @@ import { badge, card, copyable, details, time } from '../../ui/text.ts';
 import { keyColumns } from '../api-keys/list.ts';
 import { entryTable } from '../audit/entry-table.ts';
 import { userActionSet } from './actions.ts';
-import { limitsOf } from './limits.ts';
-import { sessionsOf } from './sessions.ts';
+import { viewLimits } from './limits.ts';
+import { viewSessions } from './sessions.ts';
 import { displayName, readUser, toUserRow, type User, type UserPath } from './user.ts';
 
 /** One user. */
@@ -19,12 +19,12 @@ export async function viewUser(visit: Visit): Promise<View> {
   const path = { user_id: visit.param('id') };
   const user = await readUser(visit);
   const [sessions, limits, keys, factors, passkeys, audit] = await Promise.all([
-    orProblem(sessionsOf(visit, path), visit),
-    orProblem(limitsOf(visit, user), visit),
-    orProblem(keysOf(visit, path), visit),
-    orProblem(factorsOf(visit, path), visit),
-    orProblem(passkeysOf(visit, path), visit),
-    orProblem(auditOf(visit, path), visit),
+    orProblem(viewSessions(visit, path), visit),
+    orProblem(viewLimits(visit, user), visit),
+    orProblem(viewApiKeys(visit, path), visit),
+    orProblem(viewFactors(visit, path), visit),
+    orProblem(viewPasskeys(visit, path), visit),
+    orProblem(viewNewestActions(visit, path), visit),
   ]);
   return {
     title: displayName(user),
@@ -65,7 +65,7 @@ function metadata({ app_metadata: app, user_metadata: own }: User): Html {
 }
 
 /** API keys of the user. */
-async function keysOf(visit: Visit, { user_id: id }: UserPath): Promise<Html | undefined> {
+async function viewApiKeys(visit: Visit, { user_id: id }: UserPath): Promise<Html | undefined> {
   if (!visit.can('api-keys')) return undefined;
   const query = { user_id: id, limit: '20' };
   const keys = await visit.services
@@ -93,7 +93,7 @@ function noneIfOff(error: unknown): undefined {
   throw error;
 }
 
-async function factorsOf(visit: Visit, path: UserPath): Promise<Html> {
+async function viewFactors(visit: Visit, path: UserPath): Promise<Html> {
   const factors = await visit.services.auth((client) =>
     client.GET('/admin/users/{user_id}/factors', { params: { path } }),
   );
@@ -115,7 +115,7 @@ async function factorsOf(visit: Visit, path: UserPath): Promise<Html> {
   });
 }
 
-async function passkeysOf(visit: Visit, path: UserPath): Promise<Html | undefined> {
+async function viewPasskeys(visit: Visit, path: UserPath): Promise<Html | undefined> {
   const passkeys = await visit.services
     .auth((client) => client.GET('/admin/users/{user_id}/passkeys', { params: { path } }))
     .catch(noneIfOff);
@@ -156,7 +156,7 @@ function identities(user: User, visit: Visit): Html {
 }
 
 /** The newest entries of the audit log in which the user acted. */
-async function auditOf(visit: Visit, { user_id: id }: UserPath): Promise<Html | undefined> {
+async function viewNewestActions(visit: Visit, { user_id: id }: UserPath): Promise<Html | undefined> {
   if (!visit.can('audit')) return undefined;
   const query = { actor_id: id, limit: '10' };
   const entries = await visit.services.auth((client) => client.GET('/admin/audit', { params: { query } }));

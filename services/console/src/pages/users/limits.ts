@@ -16,7 +16,7 @@ const maxRules = 100;
 const maxCounters = 50;
 
 /** The limits that count the user, with what is used now. */
-export async function limitsOf(visit: Visit, user: User): Promise<Html | undefined> {
+export async function viewLimits(visit: Visit, user: User): Promise<Html | undefined> {
   if (!visit.can('limits') || visit.context.settings.limiterUrls.length === 0) return undefined;
   const query = { search: 'user_id', limit: maxRules };
   const [rules, refusals] = await Promise.all([

@@ -72,8 +72,8 @@ async function findById(visit: Visit, id: string): Promise<UserPage> {
 
 /** The parameters of the auth server for those of the page. */
 function toQuery(visit: Visit): Readonly<Record<string, string>> {
-  const { q: search, ...query } = readFilters(fields, visit.url);
-  const sort = visit.query('sort');
+  const { q: _search, ...query } = readFilters(fields, visit.url);
+  const [search, sort] = [visit.query('q'), visit.query('sort')];
   return {
     ...query,
     limit: pageSize,

@@ -13,10 +13,6 @@ export const usersArea: Area = {
   path: '/users',
   group: 'Access',
   permission: 'users',
-  pages: [
-    { path: '/users', view: viewUsers },
-    { path: '/users/:id', view: viewUser },
-    ...pages,
-  ],
+  pages: [{ path: '/users', view: viewUsers }, { path: '/users/:id', view: viewUser }, ...pages],
   actions,
 };

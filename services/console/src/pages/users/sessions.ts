@@ -28,7 +28,7 @@ interface Session {
 }
 
 /** Sessions of a user: device, address and time. */
-export async function sessionsOf(visit: Visit, path: UserPath): Promise<Html> {
+export async function viewSessions(visit: Visit, path: UserPath): Promise<Html> {
   const { sessions } = await visit.services.auth((client) =>
     client.GET('/admin/users/{user_id}/sessions', { params: { path } }),
   );

@@ -34,7 +34,7 @@ export function toUserRow(user: User, nowMs: number): UserRow {
   return {
     id: user.id,
     name: displayName(user),
-    ...stateOf(user, nowMs),
+    ...describeState(user, nowMs),
     role: user.role,
     plan: typeof plan === 'string' ? plan : undefined,
     providers: [...new Set(user.identities.map(({ provider }) => provider))],
@@ -62,7 +62,7 @@ export function displayName({ email, phone, id }: Pick<User, 'email' | 'phone' |
   return email || (phone && `+${phone}`) || id;
 }
 
-function stateOf(user: User, nowMs: number): { readonly state: string; readonly tone: Tone } {
+function describeState(user: User, nowMs: number): { readonly state: string; readonly tone: Tone } {
   if (isBanned(user, nowMs)) return { state: 'banned', tone: 'bad' };
   if (user.is_anonymous) return { state: 'anonymous', tone: 'neutral' };
   return user.confirmed_at === undefined

@@ -94,18 +94,18 @@ function compareKey(key: HourKey, rule: Rule | undefined, hour: Hour): ComparedK
   const firstMinute = hour.sinceMs / 60_000;
   const found = estimate(rule, { firstMinute, hits: key.hits, peakSecond: key.peakSecond });
   if (isSame(key, rule)) return { ...made, limit, estimate: found, result: 'unchanged' };
-  const judged = judge(rule, refused, found);
-  if (missed === 0) return { ...made, limit, estimate: found, ...judged };
+  const evaluated = evaluate(rule, refused, found);
+  if (missed === 0) return { ...made, limit, estimate: found, ...evaluated };
   const add = (numbers: readonly number[]) => numbers.map((one, index) => one + (key.missed[index] ?? 0));
   const most = estimate(rule, { firstMinute, hits: add(key.hits), peakSecond: add(key.peakSecond) });
   const others = [
-    judge(rule, refused, most),
-    judge(rule, refused + missed, found),
-    judge(rule, refused + missed, most),
+    evaluate(rule, refused, most),
+    evaluate(rule, refused + missed, found),
+    evaluate(rule, refused + missed, most),
   ];
-  const isKnown = others.every(({ result }) => result === judged.result);
+  const isKnown = others.every(({ result }) => result === evaluated.result);
   const unknown = { result: 'unknown', reason: `up to ${missed} hits are missing` } as const;
-  return { ...made, limit, estimate: found, ...(isKnown ? judged : unknown) };
+  return { ...made, limit, estimate: found, ...(isKnown ? evaluated : unknown) };
 }
 
 /** Limits that no rule changes. */
@@ -114,7 +114,7 @@ function findKept({ fromRequest, override }: HourKey): string | undefined {
   return fromRequest ? 'the request has a limit of its own' : undefined;
 }
 
-function judge(
+function evaluate(
   { quotaMode, shadowMode }: Rule,
   before: number,
   found: Estimate | undefined,
@@ -136,12 +136,12 @@ function isSame(key: HourKey, rule: Rule): boolean {
   return (
     limitText(key) === describeRule(rule) &&
     key.shadowMode === rule.shadowMode &&
-    key.algorithm === algorithmOf(rule)
+    key.algorithm === getAlgorithm(rule)
   );
 }
 
 function describeRule(rule: Rule): string {
-  const algorithm = algorithmOf(rule);
+  const algorithm = getAlgorithm(rule);
   return limitText({
     algorithm,
     requestsPerUnit: rule.requestsPerUnit,
@@ -150,7 +150,7 @@ function describeRule(rule: Rule): string {
   });
 }
 
-function algorithmOf({ rate }: Rule): HourKey['algorithm'] {
+function getAlgorithm({ rate }: Rule): HourKey['algorithm'] {
   return rate?.algorithm ?? 'fixed_window';
 }
 
