@@ -65,6 +65,11 @@ t.test('audit log and deliveries', { skip }, async (t) => {
     );
   });
 
+  await t.test('a link to an entry that is not on the page says so', async (t) => {
+    await page.open(`${suite.url}/audit?entry=${crypto.randomUUID()}`);
+    t.match(await readText(page), /The entry is not on this page.*Entries/s);
+  });
+
   await t.test('a failed event is sent again, and an endpoint gets a test', async (t) => {
     const giveUp = () =>
       sql`update auth.tollgate_events set failed_at = now() where last_error <> '' returning id`;

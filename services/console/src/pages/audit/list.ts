@@ -2,8 +2,9 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { filters } from '../../ui/form.ts';
+import { emptyState } from '../../ui/messages.ts';
 import { withQuery } from '../../ui/table.ts';
-import { copyable, details, time } from '../../ui/text.ts';
+import { card, copyable, details, time } from '../../ui/text.ts';
 import { actorName, type Entry, filterFields, payloadText, readEntries } from './entries.ts';
 import { entryTable } from './entry-table.ts';
 import { exportFormats } from './export.ts';
@@ -13,7 +14,6 @@ const pageSize = 50;
 /** The audit log. The entry that is shown in full is in the URL. */
 export async function viewAudit(visit: Visit): Promise<View> {
   const { entries, next } = await readEntries(visit, { limit: pageSize });
-  const open = entries.find(({ id }) => id === visit.query('entry'));
   return {
     title: 'Audit log',
     content: html`${filters(filterFields, visit.url)}
@@ -21,7 +21,7 @@ export async function viewAudit(visit: Visit): Promise<View> {
       ({ path, title }) =>
         html`<a class="button" href="${withQuery(new URL(path + visit.url.search, visit.url), { cursor: undefined, entry: undefined })}">${title}</a>`,
     )}</div>
-${open !== undefined && entryInFull(open, visit)}
+${viewChosenEntry(entries, visit)}
 ${entryTable(
   {
     caption: 'Entries',
@@ -37,7 +37,16 @@ ${entryTable(
   };
 }
 
-function entryInFull(entry: Entry, visit: Visit): Html {
+/** The entry that the URL names, in full. New entries move older ones to later pages. */
+function viewChosenEntry(entries: readonly Entry[], visit: Visit): Html | undefined {
+  const id = visit.query('entry');
+  if (id === undefined) return undefined;
+  const entry = entries.find((one) => one.id === id);
+  if (entry === undefined)
+    return card(
+      'Entry',
+      emptyState('The entry is not on this page. Open older pages, or filter by its action or actor.'),
+    );
   return html`<section class="card stack"><h2>${payloadText(entry, 'action') ?? 'Entry'}</h2>${details({
     Id: copyable(entry.id),
     Time: time(entry.created_at, visit.nowMs),
