@@ -69,6 +69,8 @@ t.test('limits in the console', { skip }, async (t) => {
     t.match(await readText(page), /shop\.quiet.*9 per day.*shop\.user.*5 per day/s);
     await page.navigate(() => page.evaluate(`document.querySelector('#limit-shop\\\\.user a').click()`));
     t.match(await readText(page), 'user=ann');
+    const filters = `Object.fromEntries(new FormData(document.querySelector('form[role=search]')))`;
+    t.match(await page.evaluate(filters), { domain: 'shop', rule: 'user' }, 'other filters keep the rule');
   });
 
   await t.test('refusals have their reason', async (t) => {

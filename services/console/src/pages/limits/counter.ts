@@ -9,14 +9,14 @@ import { confirmation, emptyState } from '../../ui/messages.ts';
 import { badge, copyable, details, time } from '../../ui/text.ts';
 import { getCapacity, getState } from './activity.ts';
 import { counterPath, type DomainDescriptor, readDescriptor } from './descriptor.ts';
-import { count, limitsPage, limitText } from './page.ts';
+import { count, domainFilter, limitsPage, limitText } from './page.ts';
 import { askLimiters, fullest, type Schemas } from './replicas.ts';
 
 /** The counter of a descriptor, which counts nothing, and what can be done with it. */
 export async function viewCounter(visit: Visit): Promise<View> {
   const form = filters(
     [
-      { name: 'domain', label: 'Domain or policy', placeholder: 'shop' },
+      domainFilter,
       { name: 'descriptor', label: 'Descriptor', placeholder: 'user=ann,path=/search', isSearch: true },
     ],
     visit.url,
@@ -42,7 +42,7 @@ export async function viewCounter(visit: Visit): Promise<View> {
 }
 
 interface FoundCounter {
-  /** That of the replica which has counted the most. */
+  /** The replica that has counted the most has it. */
   readonly counter: Schemas['Counter'] | undefined;
   /** Says why there is no counter. Undefined if there is one, or no replica answered. */
   readonly reason: string | undefined;

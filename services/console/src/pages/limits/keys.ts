@@ -9,7 +9,7 @@ import { type Column, table } from '../../ui/table.ts';
 import { badge, quantity, time } from '../../ui/text.ts';
 import { getCapacity, type KeyRow, readKeys, readRefusals } from './activity.ts';
 import { descriptorId, descriptorLink } from './descriptor.ts';
-import { count, limitsPage, limitText } from './page.ts';
+import { count, domainFilter, limitsPage, limitText } from './page.ts';
 
 const everySeconds = 5;
 
@@ -34,7 +34,9 @@ export async function viewKeys(visit: Visit): Promise<View> {
   const form = filters(
     [
       { name: 'q', label: 'Key or rule', placeholder: 'user=ann', isSearch: true },
-      { name: 'domain', label: 'Domain or policy', placeholder: 'policy/shop/orders' },
+      domainFilter,
+      // The page of the rules leads to it.
+      ...(visit.query('rule') === undefined ? [] : [{ name: 'rule', label: 'Rule' }]),
       {
         name: 'state',
         label: 'State',
@@ -125,10 +127,7 @@ export async function viewRefusals(visit: Visit): Promise<View> {
     ],
   })}`;
   const form = filters(
-    [
-      { name: 'q', label: 'Key or rule', placeholder: 'user=ann', isSearch: true },
-      { name: 'domain', label: 'Domain or policy', placeholder: 'shop' },
-    ],
+    [{ name: 'q', label: 'Key or rule', placeholder: 'user=ann', isSearch: true }, domainFilter],
     visit.url,
   );
   return limitsPage(

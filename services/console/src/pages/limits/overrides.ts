@@ -8,15 +8,12 @@ import { table } from '../../ui/table.ts';
 import { time } from '../../ui/text.ts';
 import { descriptorFields } from './counter.ts';
 import { descriptorId, descriptorLink } from './descriptor.ts';
-import { limitsPage, listQuery } from './page.ts';
+import { domainFilter, limitsPage, listQuery } from './page.ts';
 import { askLimiters, mergePages, type Schemas } from './replicas.ts';
 
 const pageSize = 100;
 
-const fields = [
-  { name: 'q', label: 'Key', placeholder: 'user=ann', isSearch: true },
-  { name: 'domain', label: 'Domain or policy', placeholder: 'shop' },
-] as const;
+const fields = [{ name: 'q', label: 'Key', placeholder: 'user=ann', isSearch: true }, domainFilter] as const;
 
 /** Limiters list overrides in its order. */
 function toListName({ domain, entries }: Schemas['Override']): string {

@@ -18,6 +18,8 @@ export function limitsPage({ url }: Visit, title: string, content: Html): View {
   return { title, content: html`${tabs('Limits', pages, url.pathname)}${content}` };
 }
 
+export const domainFilter = { name: 'domain', label: 'Domain or policy', placeholder: 'shop' } as const;
+
 /** The parameters of a page of a list of the counter API. */
 export function listQuery(visit: Visit) {
   const [search, after, domain] = [visit.query('q'), visit.query('cursor'), visit.query('domain')];

@@ -5,7 +5,7 @@ import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { badge, quantity } from '../../ui/text.ts';
-import { limitsPage, limitText, listQuery } from './page.ts';
+import { domainFilter, limitsPage, limitText, listQuery } from './page.ts';
 import { askLimiters, mergePages, type Schemas } from './replicas.ts';
 
 const pageSize = 100;
@@ -87,10 +87,7 @@ export async function viewRules(visit: Visit): Promise<View> {
   const { items, next } = mergePages(pages, ({ path }) => path, mergeLimits);
   const domain = visit.query('domain');
   const form = filters(
-    [
-      { name: 'q', label: 'Path', placeholder: 'user', isSearch: true },
-      { name: 'domain', label: 'Domain or policy', placeholder: 'shop' },
-    ],
+    [{ name: 'q', label: 'Path', placeholder: 'user', isSearch: true }, domainFilter],
     visit.url,
   );
   const content = html`${form}${problems}${table({
@@ -114,7 +111,8 @@ export async function viewRules(visit: Visit): Promise<View> {
         cell: ({ counts }: ListedLimit) => cell(counts),
       })),
     ],
-  })}<p class="dim">Hits since the start of each replica. Rules whose metrics have values of requests have none here.</p>`;
+    note: html`Hits since the start of each replica. Rules whose metrics have values of requests have none here.`,
+  })}`;
   return limitsPage(visit, 'Limits in force', content);
 }
 

@@ -5,7 +5,7 @@ import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
 import { details, quantity, time } from '../../ui/text.ts';
-import { limitsPage } from './page.ts';
+import { domainFilter, limitsPage } from './page.ts';
 import { askLimiters, type Schemas } from './replicas.ts';
 
 type Trial = Schemas['Trial'];
@@ -21,7 +21,7 @@ export async function viewTrial(visit: Visit): Promise<View> {
   const { values, problems } = await askLimiters(visit, (client) =>
     client.GET('/v1/trial', { params: { query } }),
   );
-  const content = html`${filters([{ name: 'domain', label: 'Domain or policy', placeholder: 'shop', isSearch: true }], visit.url)}
+  const content = html`${filters([{ ...domainFilter, isSearch: true }], visit.url)}
 ${visit.liveRegion('trial', { everySeconds: 10 }, html`${problems}${comparison(visit, values)}`)}`;
   return limitsPage(visit, 'Trial', content);
 }
