@@ -1,6 +1,7 @@
 import type { AuthSchemas } from '@tollgate/admin-clients/clients';
+import type { Html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
-import type { Tone } from '../../ui/text.ts';
+import { badge } from '../../ui/text.ts';
 
 export type OAuthClient = AuthSchemas['OAuthClient'];
 
@@ -25,7 +26,7 @@ export function isChangeable({ built_in: isBuiltIn = false }: OAuthClient): bool
   return !isBuiltIn;
 }
 
-export function clientState(client: OAuthClient): { readonly state: string; readonly tone: Tone } {
-  if (client.disabled) return { state: 'disabled', tone: 'warn' };
-  return { state: isChangeable(client) ? 'active' : 'built in', tone: 'neutral' };
+export function clientState(client: OAuthClient): Html {
+  if (client.disabled) return badge('disabled', 'warn');
+  return badge(isChangeable(client) ? 'active' : 'built in');
 }

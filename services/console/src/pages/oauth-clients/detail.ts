@@ -3,7 +3,7 @@ import { actionButtons } from '../../http/actions.ts';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { memberDetails, namesOfOthers } from '../../ui/members.ts';
-import { badge, card, copyable, details, time } from '../../ui/text.ts';
+import { card, copyable, details, time } from '../../ui/text.ts';
 import { clientSet } from './actions.ts';
 import { clientName, clientState, isChangeable, readClient } from './client.ts';
 
@@ -29,13 +29,12 @@ const placed = ['client_id', 'client_name', 'disabled', 'built_in', 'created_at'
 /** One client, with all members. */
 export async function viewClient(visit: Visit): Promise<View> {
   const client = await readClient(visit);
-  const { state, tone } = clientState(client);
   const others = namesOfOthers(client, [...Object.keys(labels), ...placed]);
   return {
     title: clientName(client),
     content: html`${isChangeable(client) && actionButtons(clientSet, client, visit)}
 <div class="grid"><section class="card stack"><div><h2>Client</h2>${details({
-      State: badge(state, tone),
+      State: clientState(client),
       Id: copyable(client.client_id),
       Created: time(client.created_at, visit.nowMs),
       Changed: time(client.updated_at, visit.nowMs),

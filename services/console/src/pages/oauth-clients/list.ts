@@ -5,7 +5,7 @@ import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table } from '../../ui/table.ts';
-import { badge, time } from '../../ui/text.ts';
+import { time } from '../../ui/text.ts';
 import { newClientSet } from './actions.ts';
 import { clientName, clientPath, clientState } from './client.ts';
 
@@ -35,13 +35,7 @@ ${table({
       title: 'Client',
       cell: (client) => html`<a href="${clientPath(client)}">${clientName(client)}</a>`,
     },
-    {
-      title: 'State',
-      cell: (client) => {
-        const { state, tone } = clientState(client);
-        return badge(state, tone);
-      },
-    },
+    { title: 'State', cell: clientState },
     { title: 'Type', cell: (client) => client.client_type },
     { title: 'Scopes', cell: ({ scopes }) => scopes?.join(' ') },
     { title: 'Plan', cell: ({ plan }) => plan },

@@ -5,7 +5,7 @@ import type { Visit } from '../../http/visit.ts';
 import { field } from '../../ui/fields.ts';
 import { readText } from '../../ui/form.ts';
 import { planFields, readPlan } from '../../ui/limit-fields.ts';
-import { displayName, isBanned, isSsoUser, readUser, type User } from './user.ts';
+import { displayName, isBanned, isSsoUser, readUser, type User, userPlan } from './user.ts';
 
 /** Actions on one user. */
 const userActions: readonly Action<User>[] = [
@@ -158,10 +158,12 @@ async function change(visit: Visit, { id }: User, body: UserChange): Promise<voi
 }
 
 /** Parsed boundary: app_metadata has what administrators write. */
-function currentPlan({ app_metadata: { plan, limit } }: User): Parameters<typeof planFields>[1] {
-  const { requests_per_unit: requests, unit } = (limit ?? {}) as Readonly<Record<string, unknown>>;
+function currentPlan(user: User): Parameters<typeof planFields>[1] {
+  const { requests_per_unit: requests, unit } = (user.app_metadata.limit ?? {}) as Readonly<
+    Record<string, unknown>
+  >;
   return {
-    ...(typeof plan === 'string' && { plan }),
+    plan: userPlan(user),
     ...(typeof requests === 'number' && {
       limit: { requests_per_unit: requests, unit: typeof unit === 'string' ? unit : 'minute' },
     }),

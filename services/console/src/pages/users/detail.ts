@@ -12,7 +12,7 @@ import { entryTable } from '../audit/entry-table.ts';
 import { userActionSet } from './actions.ts';
 import { viewLimits } from './limits.ts';
 import { viewSessions } from './sessions.ts';
-import { displayName, readUser, toUserRow, type User, type UserPath } from './user.ts';
+import { displayName, readUser, type User, type UserPath, userPlan, userState } from './user.ts';
 
 /** One user. */
 export async function viewUser(visit: Visit): Promise<View> {
@@ -40,16 +40,15 @@ function links({ id }: User, visit: Visit): Html {
 }
 
 function profile(user: User, nowMs: number): Html {
-  const { state, tone, plan, role } = toUserRow(user, nowMs);
   return card(
     'Profile',
     details({
-      State: badge(state, tone),
+      State: userState(user, nowMs),
       Id: copyable(user.id),
       Email: user.email === '' ? undefined : copyable(user.email),
       Phone: user.phone === '' ? undefined : copyable(`+${user.phone}`),
-      Role: role,
-      Plan: plan,
+      Role: user.role,
+      Plan: userPlan(user),
       'Banned until': time(user.banned_until, nowMs),
       'Last sign-in': time(user.last_sign_in_at, nowMs),
       Confirmed: time(user.confirmed_at, nowMs),

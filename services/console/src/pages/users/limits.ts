@@ -7,7 +7,7 @@ import { readRefusals, readUsage } from '../limits/activity.ts';
 import { type DomainDescriptor, descriptorId, descriptorLink } from '../limits/descriptor.ts';
 import { usageColumns } from '../limits/keys.ts';
 import { askLimiters, mergeProblems } from '../limits/replicas.ts';
-import type { User } from './user.ts';
+import { type User, userPlan } from './user.ts';
 
 /** Limits of a page. */
 const maxRules = 100;
@@ -71,11 +71,11 @@ interface Rule {
  * path can be read in several ways, no rule matches the wrong one, and it has no counter.
  */
 function toDescriptor({ domain, path }: Rule, user: User): DomainDescriptor | undefined {
-  const { plan } = user.app_metadata;
+  const plan = userPlan(user);
   const own = new Map([
     ['user_id', user.id],
     ['role', user.role],
-    ...(typeof plan === 'string' ? [['plan', plan] as const] : []),
+    ...(plan === undefined ? [] : [['plan', plan] as const]),
   ]);
   const entries = path
     .slice(domain.length + 1)

@@ -6,8 +6,8 @@ import { ServiceError } from '../../services/session-clients.ts';
 import { type FilterField, filters, readFilters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { type Column, table } from '../../ui/table.ts';
-import { badge, time } from '../../ui/text.ts';
-import { toUserRow, type User, type UserRow } from './user.ts';
+import { time } from '../../ui/text.ts';
+import { displayName, type User, userLink, userPlan, userState } from './user.ts';
 
 const pageSize = '50';
 
@@ -30,8 +30,8 @@ export async function viewUsers(visit: Visit): Promise<View> {
     content: html`${filters(fields, visit.url)}
 ${table({
   caption: 'Users',
-  columns: columns(visit.nowMs),
-  rows: users.map((user) => toUserRow(user, visit.nowMs)),
+  columns: columns(visit),
+  rows: users,
   empty: emptyState(
     visit.url.search === ''
       ? 'There are no users yet. One signs up at the hosted page of the auth server.'
@@ -92,14 +92,19 @@ function toSearch(text: string): Record<string, string> {
   return text.length < minPartChars ? { prefix: text } : { filter: text };
 }
 
-function columns(nowMs: number): readonly Column<UserRow>[] {
+function columns(visit: Visit): readonly Column<User>[] {
+  const { nowMs } = visit;
   return [
-    { title: 'User', cell: ({ id, name }) => html`<a href="/users/${id}">${name}</a>` },
-    { title: 'State', cell: ({ state, tone }) => badge(state, tone) },
+    { title: 'User', cell: (user) => userLink(visit, user.id, displayName(user)) },
+    { title: 'State', cell: (user) => userState(user, nowMs) },
     { title: 'Role', cell: ({ role }) => role },
-    { title: 'Plan', cell: ({ plan }) => plan },
-    { title: 'Providers', cell: ({ providers }) => providers.join(', ') },
-    { title: 'Last sign-in', cell: ({ lastSignInAt }) => time(lastSignInAt, nowMs) },
-    { title: 'Created', sort: 'created_at', cell: ({ createdAt }) => time(createdAt, nowMs) },
+    { title: 'Plan', cell: userPlan },
+    { title: 'Providers', cell: providersCell },
+    { title: 'Last sign-in', cell: (user) => time(user.last_sign_in_at, nowMs) },
+    { title: 'Created', sort: 'created_at', cell: (user) => time(user.created_at, nowMs) },
   ];
+}
+
+function providersCell({ identities }: User): string {
+  return [...new Set(identities.map(({ provider }) => provider))].join(', ');
 }

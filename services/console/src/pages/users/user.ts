@@ -1,7 +1,7 @@
 import type { AuthSchemas } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
 import type { Visit } from '../../http/visit.ts';
-import type { Tone } from '../../ui/text.ts';
+import { badge } from '../../ui/text.ts';
 
 export type User = AuthSchemas['User'];
 
@@ -15,32 +15,9 @@ export interface UserPath {
   readonly user_id: string;
 }
 
-/** A user as a row of the list. */
-export interface UserRow {
-  readonly id: string;
-  /** Email address, phone number or id. */
-  readonly name: string;
-  readonly state: string;
-  readonly tone: Tone;
-  readonly role: string;
-  readonly plan: string | undefined;
-  readonly providers: readonly string[];
-  readonly lastSignInAt: string | undefined;
-  readonly createdAt: string;
-}
-
-export function toUserRow(user: User, nowMs: number): UserRow {
-  const { plan } = user.app_metadata;
-  return {
-    id: user.id,
-    name: displayName(user),
-    ...describeState(user, nowMs),
-    role: user.role,
-    plan: typeof plan === 'string' ? plan : undefined,
-    providers: [...new Set(user.identities.map(({ provider }) => provider))],
-    lastSignInAt: user.last_sign_in_at,
-    createdAt: user.created_at,
-  };
+/** The plan of app_metadata, where administrators write anything. */
+export function userPlan({ app_metadata: { plan } }: Pick<User, 'app_metadata'>): string | undefined {
+  return typeof plan === 'string' ? plan : undefined;
 }
 
 /** The user that the path names. @throws ServiceError */
@@ -62,10 +39,8 @@ export function displayName({ email, phone, id }: Pick<User, 'email' | 'phone' |
   return email || (phone && `+${phone}`) || id;
 }
 
-function describeState(user: User, nowMs: number): { readonly state: string; readonly tone: Tone } {
-  if (isBanned(user, nowMs)) return { state: 'banned', tone: 'bad' };
-  if (user.is_anonymous) return { state: 'anonymous', tone: 'neutral' };
-  return user.confirmed_at === undefined
-    ? { state: 'not confirmed', tone: 'warn' }
-    : { state: 'active', tone: 'neutral' };
+export function userState(user: User, nowMs: number): Html {
+  if (isBanned(user, nowMs)) return badge('banned', 'bad');
+  if (user.is_anonymous) return badge('anonymous');
+  return user.confirmed_at === undefined ? badge('not confirmed', 'warn') : badge('active');
 }
