@@ -1,4 +1,4 @@
-import { cp, mkdir, rename, rm } from 'node:fs/promises';
+import { cp, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -24,6 +24,7 @@ export async function withKeptCache<Result>(
   { used, kept }: CacheFolders,
   run: () => Promise<Result>,
 ): Promise<Result> {
+  for (const folder of [used, kept]) await deleteFile(folder);
   await mkdir(dirname(used), { recursive: true });
   await cp(kept, used, { recursive: true, force: false }).catch(() => undefined);
   const result = await run();
@@ -37,4 +38,13 @@ export async function withKeptCache<Result>(
     await rm(next, { recursive: true, force: true }).catch(() => undefined);
   }
   return result;
+}
+
+/** Caches were files before they were folders. */
+async function deleteFile(path: string): Promise<void> {
+  try {
+    if ((await stat(path)).isFile()) await rm(path);
+  } catch {
+    // There is none, or the folder is read-only.
+  }
 }

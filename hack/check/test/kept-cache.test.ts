@@ -27,3 +27,14 @@ t.test('a tool runs where no cache can be kept', async (t) => {
   const folders = { used: join(folder, 'clone/cache'), kept: join(folder, 'file/kept') };
   t.equal(await withKeptCache(folders, async () => 'result'), 'result');
 });
+
+t.test('a cache of a former version, which was a file, is deleted', async (t) => {
+  const folder = t.testdir({ kept: 'former', clone: { cache: 'former' } });
+  const used = join(folder, 'clone/cache');
+  const run = async () => {
+    mkdirSync(used, { recursive: true });
+    writeFileSync(join(used, 'results'), 'new');
+  };
+  await withKeptCache({ used, kept: join(folder, 'kept') }, run);
+  t.equal(readFileSync(join(folder, 'kept/results'), 'utf8'), 'new');
+});
