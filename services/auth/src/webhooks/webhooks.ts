@@ -1,5 +1,6 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { JsonObject } from '@tollgate/kit/json';
+import { maskPath } from '@tollgate/kit/text';
 import { parseDuration } from '@tollgate/kit/time';
 import { type AuditAction, eventTypes } from '../audit/actions.ts';
 import { auditEntry } from '../audit/audit-log.ts';
@@ -49,7 +50,9 @@ export async function createWebhook(
     last_error: '',
   };
   await check(context, webhook);
-  const audit = webhookEntry('webhook_created', webhook, request, { webhook_url: webhook.url });
+  const audit = webhookEntry('webhook_created', webhook, request, {
+    webhook_url: maskPath(webhook.url),
+  });
   const result = await store.webhooks.insert(webhook, audit);
   if (result === 'full') throw invalid(`at most ${maxWebhooks} webhooks are possible`);
   if (result === 'taken') throw nameTaken(webhook);
@@ -67,13 +70,18 @@ export async function updateWebhook(
   const changed = { name, url, disabled, event_types: input.event_types ?? before.event_types };
   const webhook = { ...before, ...changed, updated_at: new Date(request.metadata.nowMs) };
   await check(context, webhook);
-  const traits = describeChanges(
+  const { changed: names, changes } = describeChanges(
     (['name', 'url', 'disabled', 'event_types'] as const).map((field) => ({
       name: field,
       before: before[field],
       after: changed[field],
     })),
   );
+  const origins = { old: maskPath(before.url), new: maskPath(url) };
+  const traits = {
+    changed: names,
+    changes: { ...changes, ...(names.includes('url') && { url: origins }) },
+  };
   await save(context, webhook, {
     before,
     audit: webhookEntry('webhook_updated', webhook, request, traits),

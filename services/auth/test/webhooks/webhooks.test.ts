@@ -190,6 +190,28 @@ t.test('changed, disabled and removed endpoints', async (t) => {
   t.notMatch(text, /whsec/);
 });
 
+t.test('the audit log has the origin of an endpoint, whose path may be a token', async (t) => {
+  const { server } = await start(t, 0);
+  const url = 'http://127.0.0.1:1/T0KEN?key=SECRET';
+  const webhook = await add(server, { name: 'crm', url });
+  const change = (body: Readonly<Record<string, unknown>>) =>
+    server.call('PUT', `/admin/webhooks/${webhook.id}`, { token, body });
+  for (const moved of [`${url}2`, 'http://127.0.0.1:2/T0KEN']) {
+    // Entries of the same millisecond have no order.
+    server.clock.advance(1);
+    t.equal((await change({ url: moved })).status, 200);
+  }
+  const { text } = await server.call('GET', '/admin/audit?query=type:webhook', { token });
+  t.notMatch(text, /T0KEN|SECRET/);
+  const [before, after] = ['http://127.0.0.1:1/***', 'http://127.0.0.1:2/***'];
+  t.match(JSON.parse(text), [
+    { payload: { traits: { changed: ['url'], changes: { url: { old: before, new: after } } } } },
+    { payload: { traits: { changed: ['url'], changes: { url: { old: before, new: before } } } } },
+    { payload: { traits: { webhook_url: before } } },
+  ]);
+  t.match((await get(server, webhook)).body, { url: 'http://127.0.0.1:2/T0KEN' }, 'for who may change it');
+});
+
 t.test('invalid endpoints are rejected', async (t) => {
   const { server } = await start(t, 0);
   const valid = { name: 'crm', url: 'https://events.example.com' };

@@ -27,7 +27,8 @@ t.test('audit log and deliveries', { skip }, async (t) => {
   });
   const sql = postgres(suite.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
-  const hook = { name: 'shop', url: `http://127.0.0.1:${port}/`, event_types: ['user.created'] };
+  const url = `http://127.0.0.1:${port}/T0KEN?key=SECRET`;
+  const hook = { name: 'shop', url, event_types: ['user.created'] };
   await suite.callAuth('POST', '/admin/webhooks', hook);
   const bob = await suite.createUser({ email: 'bob@example.com', user_metadata: { name: '=1+1' } });
   const page = await suite.signIn('/audit?action=user_signedup');
@@ -75,7 +76,10 @@ t.test('audit log and deliveries', { skip }, async (t) => {
       sql`update auth.tollgate_events set failed_at = now() where last_error <> '' returning id`;
     await awaitUntil(async () => (await giveUp()).length > 0, { what: 'the first attempt' });
     await page.open(`${suite.url}/deliveries`);
-    t.match(await readText(page), /user\.created.*shop.*the response has status 500/s);
+    const text = await readText(page);
+    t.match(text, /user\.created.*shop.*the response has status 500/s);
+    t.match(text, `http://127.0.0.1:${port}/***`, 'the origin of the endpoint');
+    t.notMatch(await page.evaluate('document.documentElement.outerHTML'), /T0KEN|SECRET/);
     t.equal(await page.evaluate(`document.querySelector('tbody a').getAttribute('href')`), `/users/${bob}`);
     statusOfReceiver = 204;
     await page.submit('/send-again');

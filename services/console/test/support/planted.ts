@@ -81,7 +81,7 @@ const columns: Readonly<Record<string, Plant>> = {
     })}, now(), '192.0.2.1')`,
   'webhook-name': (sql, place) => sql`
     insert into auth.tollgate_webhooks (id, name, url, secret, event_types, last_error, created_at, updated_at)
-    values (${plantedId}, ${attack(place)}, ${script('webhook-url')}, 'x', ${[attack('webhook-event')]},
+    values (${plantedId}, ${attack(place)}, ${`https://${marker('webhook-url')}/${attack('webhook-path')}`}, 'x', ${[attack('webhook-event')]},
       ${attack('webhook-error')}, now(), now())`,
   'event-type': (sql, place) => sql`
     insert into auth.tollgate_events (event_id, user_id, webhook_id, type, data, attempts, failed_at, last_error)

@@ -1,5 +1,6 @@
 import { nextCursor } from '@tollgate/admin-clients/clients';
 import { type Html, html } from '@tollgate/kit/html';
+import { maskPath } from '@tollgate/kit/text';
 import type { View } from '../../http/routes.ts';
 import type { Visit } from '../../http/visit.ts';
 import { emptyState } from '../../ui/messages.ts';
@@ -96,7 +97,7 @@ function webhookTable(webhooks: readonly Webhook[], visit: Visit): Html {
     columns: [
       { title: 'Name', cell: ({ name }) => name },
       { title: 'State', cell: stateOf },
-      { title: 'URL', cell: ({ url }) => url },
+      { title: 'URL', cell: ({ url }) => maskPath(url) },
       { title: 'Events', cell: ({ event_types: types }) => (types.length === 0 ? 'all' : types.join(', ')) },
       { title: 'Last success', cell: (webhook) => time(webhook.last_delivered_at, visit.nowMs) },
       { title: 'Last failure', cell: (webhook) => time(webhook.last_failed_at, visit.nowMs) },
