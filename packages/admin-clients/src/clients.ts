@@ -14,7 +14,7 @@ export interface ClientOptions {
   readonly token: string | (() => Promise<string>);
   /** Time for a response. */
   readonly timeoutMs: number;
-  /** How requests are sent. Default: by the global `fetch`. */
+  /** How requests are sent. Its `RequestError`s are kept. Default: by the global `fetch`. */
   readonly fetch?: (request: Request, options: { readonly signal: AbortSignal }) => Promise<Response>;
 }
 
@@ -61,7 +61,7 @@ function toClientOptions(options: ClientOptions, headers: Record<string, string>
       if (text !== '') request.headers.set('authorization', `Bearer ${text}`);
       const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
       return fetch(request, { signal }).catch((cause: unknown) => {
-        throw unreachable(cause, url);
+        throw cause instanceof RequestError ? cause : unreachable(cause, url);
       });
     },
   };

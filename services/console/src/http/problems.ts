@@ -74,11 +74,21 @@ const titles: Readonly<Record<string, string>> = {
   sign_in_unavailable: 'Auth server unavailable',
 };
 
-function describeServiceError(error: ServiceError, nowMs: number): Problem & { readonly status: number } {
+/** Describes a failure of a service for a page. */
+export function describeServiceError(
+  error: ServiceError,
+  nowMs: number,
+): Problem & { readonly status: number } {
   const { service, url, outage, message, status = 502 } = error;
   // The message names the setting.
   if (error.code === 'feature_disabled')
     return { title: 'This feature is off', text: `${service} says: ${message}.`, status };
+  if (error.code === 'response_too_large')
+    return {
+      title: `${service} answered too much`,
+      text: `${service} at ${url}: ${message}. Check that this is the URL of the service.`,
+      status: 502,
+    };
   if (outage === undefined)
     return { title: `${service} refused the request`, text: `${message} (${error.code})`, status };
   const text = html`${service} at ${url} has not answered since ${time(outage.sinceMs, nowMs)}: ${outage.reason}. Check that it runs, and that the console may reach it. The rest of the console works.`;

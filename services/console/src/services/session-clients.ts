@@ -11,7 +11,7 @@ import {
   type XdsClient,
 } from '@tollgate/admin-clients/clients';
 import type { Settings } from '../config/settings.ts';
-import { fetchAt } from './fetch-at.ts';
+import { fetchAt, fetchByName } from './fetch-at.ts';
 import type { Outage, Outages } from './outages.ts';
 import { type Addresses, resolveReplicas } from './replicas.ts';
 import { RequestTimer } from './request-timer.ts';
@@ -71,14 +71,17 @@ export class SessionClients {
     const { settings } = this.#options;
     const url = settings.authUrl;
     const token = await this.#options.token();
-    const client = createAuthClient({ url, token, timeoutMs: settings.requestTimeoutMs });
+    const client = createAuthClient({
+      ...{ url, token, timeoutMs: settings.requestTimeoutMs, fetch: fetchByName },
+    });
     return this.#ask('The auth server', url, () => request(client));
   }
 
   /** Sends a request to the xDS server. @throws ServiceError */
   async xds<T>(request: Request<XdsClient, T>): Promise<T> {
     const { xdsUrl: url, xdsToken, requestTimeoutMs: timeoutMs } = this.#options.settings;
-    const client = createXdsClient({ url, token: xdsToken || (await this.#options.token()), timeoutMs });
+    const token = xdsToken || (await this.#options.token());
+    const client = createXdsClient({ url, token, timeoutMs, fetch: fetchByName });
     return this.#ask('The xDS server', url, () => request(client));
   }
 
@@ -118,7 +121,7 @@ export class SessionClients {
       replicas.map(async ({ url, requestUrl, address }) => {
         const target = {
           ...{ url: requestUrl, timeoutMs: settings.requestTimeoutMs },
-          ...(address !== undefined && { fetch: fetchAt(address) }),
+          fetch: address === undefined ? fetchByName : fetchAt(address),
         };
         try {
           return { url, result: { ok: true, value: await this.#ask(service, url, () => send(target)) } };

@@ -2,9 +2,12 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { freePort } from '@tollgate/testkit/tcp';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t, { type Test } from 'tap';
+import { describeServiceError } from '../../src/http/problems.ts';
 import { Outages } from '../../src/services/outages.ts';
 import { SessionClients } from '../../src/services/session-clients.ts';
 
@@ -98,4 +101,44 @@ t.test('with http requests reach all addresses, with the name in the Host header
         result: { ok: true, value: { keys: [{ host: `auth.test:${port}`, address }] } },
       })),
     );
+});
+
+t.test('a response without end is not read beyond a bound, which the error names', async (t) => {
+  let open = 0;
+  const { port } = await startWebServer(t, (request, response) => {
+    open += 1;
+    response.once('close', () => {
+      open -= 1;
+    });
+    response.setHeader('content-type', 'application/json');
+    const chunk = Buffer.alloc(1024 * 1024, ' ');
+    const write = () => {
+      while (!response.destroyed && response.write(chunk));
+    };
+    response.on('drain', write);
+    write();
+    request.resume();
+  });
+  const settings = {
+    ...{ authUrl: `http://127.0.0.1:${port}`, xdsUrl: '', xdsToken: '', requestTimeoutMs: 60_000 },
+    limiterUrls: [`http://limiters.test:${port}`],
+  };
+  const clients = new SessionClients({
+    ...{ settings, outages: new Outages(Date.now), token: async () => 'of-ada' },
+    addresses: async () => ['127.0.0.1'],
+  });
+  const message = 'the response has more than 32 MiB, which the console does not read';
+  const [limiter] = await clients.limiters((client) => client.GET('/v1/domains'));
+  const error = { code: 'response_too_large', message, outage: undefined };
+  t.match(limiter?.result, { ok: false, error });
+  await t.rejects(
+    clients.auth((client) => client.GET('/admin/settings')),
+    error,
+  );
+  await awaitUntil(() => open === 0, { what: 'the end of both connections' });
+  if (limiter?.result.ok !== false) return;
+  t.match(describeServiceError(limiter.result.error, Date.now()), {
+    title: 'The rate limit service answered too much',
+    text: `The rate limit service at http://127.0.0.1:${port}: ${message}. Check that this is the URL of the service.`,
+  });
 });
