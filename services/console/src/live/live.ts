@@ -1,6 +1,6 @@
 import { getRequestFailure } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
-import { resolveReplicas } from '../services/replicas.ts';
+import { type Addresses, type ReplicaLocation, resolveReplicas } from '../services/replicas.ts';
 import { type Difference, type Point, subtract, toPoint } from './rates.ts';
 import { metricNames, type ReplicaKind, readReplica, type Signal, type Totals } from './replica-metrics.ts';
 import { scrape } from './scrape.ts';
@@ -44,14 +44,21 @@ interface State extends Replica {
 export class Live {
   readonly #settings: Pick<Settings, 'metricsUrls' | 'requestTimeoutMs'>;
   readonly #nowMs: () => number;
+  readonly #addresses: Addresses | undefined;
   readonly #replicas = new Map<string, State>();
   readonly #points: Point[] = [];
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
 
-  constructor(settings: Pick<Settings, 'metricsUrls' | 'requestTimeoutMs'>, nowMs: () => number) {
+  /** @param addresses default: those of DNS */
+  constructor(
+    settings: Pick<Settings, 'metricsUrls' | 'requestTimeoutMs'>,
+    nowMs: () => number,
+    addresses?: Addresses,
+  ) {
     this.#settings = settings;
     this.#nowMs = nowMs;
+    this.#addresses = addresses;
   }
 
   start(): void {
@@ -81,13 +88,9 @@ export class Live {
   }
 
   async #poll(): Promise<void> {
-    const replicas = await resolveReplicas(this.#settings.metricsUrls);
-    // Certificates are for names, of which DNS chooses the address.
-    const urls = [
-      ...new Set(replicas.map(({ url, requestUrl }) => (requestUrl.startsWith('https:') ? requestUrl : url))),
-    ];
-    this.#forget(new Set(urls));
-    const differences = await Promise.all(urls.map((url) => this.#read(this.#state(url))));
+    const replicas = await resolveReplicas(this.#settings.metricsUrls, this.#addresses);
+    this.#forget(new Set(replicas.map(({ url }) => url)));
+    const differences = await Promise.all(replicas.map((replica) => this.#read(replica)));
     const of = (kind: ReplicaKind): Difference[] =>
       differences.flatMap((read) => (read !== undefined && read.kind === kind ? [read.difference] : []));
     this.#points.push(toPoint(this.#nowMs(), { limiters: of('limiter'), authServers: of('auth server') }));
@@ -113,11 +116,12 @@ export class Live {
   }
 
   /** Undefined for the first sample of a replica, and for one that does not answer. */
-  async #read(state: State): Promise<{ kind: ReplicaKind; difference: Difference } | undefined> {
+  async #read(location: ReplicaLocation): Promise<{ kind: ReplicaKind; difference: Difference } | undefined> {
     const now = this.#nowMs();
+    const state = this.#state(location.url);
     try {
       const timeoutMs = Math.min(this.#settings.requestTimeoutMs, everyMs);
-      const metrics = await scrape(state.url, { names: metricNames, timeoutMs });
+      const metrics = await scrape(location, { names: metricNames, timeoutMs });
       const { kind, version, totals, signals } = readReplica(metrics);
       const before = state.totals;
       const seconds = (now - state.totalsMs) / 1000;

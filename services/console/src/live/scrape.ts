@@ -1,3 +1,6 @@
+import type { ReplicaLocation } from '../services/replicas.ts';
+import { requestAt } from '../services/request-at.ts';
+
 /** A sample of a metric. */
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
@@ -17,16 +20,20 @@ const maxBytes = 64 * 1024 * 1024;
  * @throws Error with the reason when there is no such page
  */
 export async function scrape(
-  url: string,
+  { requestUrl, address }: Omit<ReplicaLocation, 'url'>,
   { names, timeoutMs }: { readonly names: ReadonlySet<string>; readonly timeoutMs: number },
 ): Promise<Metrics> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
-  if (!response.ok || response.body === null) throw new Error(`the status is ${response.status}`);
+  const response = await requestAt(requestUrl, { address, signal: AbortSignal.timeout(timeoutMs) });
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new Error(`the status is ${response.statusCode}`);
+  }
   const metrics = new Map<string, Sample[]>();
   const decoder = new TextDecoder();
   let rest = '';
   let bytes = 0;
-  for await (const chunk of response.body) {
+  // Parsed boundary: without an encoding, a response has buffers.
+  for await (const chunk of response as AsyncIterable<Buffer>) {
     bytes += chunk.byteLength;
     if (bytes > maxBytes) throw new Error(`the page has more than ${maxBytes} bytes`);
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');

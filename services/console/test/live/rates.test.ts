@@ -1,7 +1,6 @@
 // Rates and durations of samples, and the text format of Prometheus.
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { getRequestFailure } from '@tollgate/kit/errors';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { quantile, subtract, toPoint } from '../../src/live/rates.ts';
 import { metricNames, readReplica, type Totals } from '../../src/live/replica-metrics.ts';
@@ -59,19 +58,20 @@ ratelimit_decisions{result="over_limit"} 2
 other{a="b"} 1
 ratelimit_service_response_time_seconds_bucket{grpc_method="a\\"b",le="+Inf"} 9
 tollgate_build_info{version="1.2.3"} 1`;
-  const server = createServer((request, response) => {
-    response.statusCode = request.url === '/metrics' ? 200 : 404;
-    response.end(page);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = await startWebServer(t, (request, response) => {
+    response.statusCode = request.url === '/' ? 404 : 200;
+    if (request.url === '/slow') response.write(page);
+    else response.end(page);
+  });
+  const requestUrl = `http://127.0.0.1:${port}`;
   const options = { names: metricNames, timeoutMs: 10_000 };
-  const metrics = await scrape(`${url}/metrics`, options);
+  const metrics = await scrape({ requestUrl: `${requestUrl}/metrics` }, options);
   t.notOk(metrics.has('other'));
   const replica = readReplica(metrics);
   t.match(replica, { kind: 'limiter', version: '1.2.3', totals: { counts: { allowed: 7, refused: 2 } } });
   t.same([...replica.totals.buckets], [[Number.POSITIVE_INFINITY, 9]]);
-  await t.rejects(scrape(`${url}/`, options), /the status is 404/);
+  await t.rejects(scrape({ requestUrl: `${requestUrl}/` }, options), /the status is 404/);
+  const slow = scrape({ requestUrl: `${requestUrl}/slow` }, { ...options, timeoutMs: 200 });
+  t.equal(await slow.catch(getRequestFailure), 'no response in time');
   t.throws(() => readReplica(new Map()), /no metrics of a service/);
 });
