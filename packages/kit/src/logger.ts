@@ -143,7 +143,9 @@ export type LoggerOptions = {
   readonly format: LogFormat;
   /** Default: standard error. */
   readonly destination?: DestinationStream;
-  /** Is called with each line in the JSON format, whatever `format` is. */
+  /** Hides credentials in each line, which is in the JSON format, whatever `format` is. */
+  readonly mask?: (line: string) => string;
+  /** Is called with each masked line in the JSON format, whatever `format` is. */
   readonly onLine?: (line: string) => void;
   /** Unix time in milliseconds. Default `Date.now`. */
   readonly now?: () => number;
@@ -171,14 +173,15 @@ const secretFields = ['authorization', 'auth', 'cookie', 'password', 'privateKey
  * is lost when the process ends.
  */
 export function createLogger(options: LoggerOptions): Logger {
-  const { level, format, onLine, now = Date.now } = options;
+  const { level, format, mask, onLine, now = Date.now } = options;
   const { destination = pino.destination({ fd: 2, sync: true }) } = options;
   const formatted: DestinationStream =
     format === 'json' ? destination : { write: (line) => destination.write(formatTextLine(line)) };
   const observed: DestinationStream = {
     write(line) {
-      onLine?.(line);
-      formatted.write(line);
+      const masked = mask?.(line) ?? line;
+      onLine?.(masked);
+      formatted.write(masked);
     },
   };
   return pino(
@@ -195,7 +198,7 @@ export function createLogger(options: LoggerOptions): Logger {
       hooks: { logMethod: useErrorMessage },
       redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: '(hidden)' },
     },
-    onLine === undefined ? formatted : observed,
+    mask === undefined && onLine === undefined ? formatted : observed,
   );
 }
 

@@ -134,12 +134,20 @@ export class StartReport implements LifecycleComponent {
   readonly #options: StartReportOptions;
   readonly #started: string;
   readonly #warnings: StartWarning[] = [];
+  readonly #masks: readonly Mask[];
   #isStarting = true;
 
   constructor(options: StartReportOptions) {
     this.#options = options;
+    this.#masks = findMasks(options);
     this.#started = new Date(options.startedMs ?? Date.now()).toISOString();
   }
+
+  /**
+   * The `mask` of a logger: hides credentials in URLs of settings as the settings in force do.
+   */
+  readonly maskLine = (line: string): string =>
+    this.#masks.reduce((masked, { text, shown }) => masked.replaceAll(text, () => shown), line);
 
   /** Reads a line of the log in the JSON format. */
   readonly readLine = (line: string): void => {
@@ -220,12 +228,44 @@ function isDefault({ parse, fallback }: Setting<unknown>, raw: string, implied?:
 /** More is no value that a person reads. */
 const maxValueLength = 4_096;
 
+function maskValue(value: string, setting: Pick<Setting<unknown>, 'hidden'>): string {
+  const shown = maskCredentials(value, setting);
+  return shown.length > maxValueLength ? `${shown.slice(0, maxValueLength)}…` : shown;
+}
+
 /** Hides credentials in URLs, also those in queries. */
-function maskValue(value: string, { hidden }: Pick<Setting<unknown>, 'hidden'>): string {
+function maskCredentials(value: string, { hidden }: Pick<Setting<unknown>, 'hidden'>): string {
   if (hidden === 'path') return maskPath(value);
   const masked = maskUrl(value);
-  const shown = value.includes('://')
-    ? masked.replaceAll(/([?&][^=&#\s]{1,100}=)[^&#\s]+/g, '$1***')
-    : masked;
-  return shown.length > maxValueLength ? `${shown.slice(0, maxValueLength)}…` : shown;
+  return value.includes('://') ? masked.replaceAll(/([?&][^=&#\s]{1,100}=)[^&#\s]+/g, '$1***') : masked;
+}
+
+/** A URL with credentials, and how it is shown, both as JSON has them. */
+interface Mask {
+  readonly text: string;
+  readonly shown: string;
+}
+
+/** The masks of all settings, the longest first: one URL may begin with another. */
+function findMasks({ spec, sources }: Pick<StartReportOptions, 'spec' | 'sources'>): readonly Mask[] {
+  return Object.values(spec)
+    .filter((setting) => !isSecret(setting))
+    .flatMap((setting) =>
+      findSet(setting, sources.env).flatMap(({ raw }) =>
+        writeForms(raw.trim()).map((text) => ({ text, shown: maskCredentials(text, setting) })),
+      ),
+    )
+    .filter(({ text, shown }) => text !== shown && shown !== '***')
+    .map(({ text, shown }) => ({ text: toJsonText(text), shown: toJsonText(shown) }))
+    .toSorted((a, b) => b.text.length - a.text.length);
+}
+
+/** How errors and fields of the log write a URL: errors are logged without its user. */
+function writeForms(url: string): string[] {
+  const forms = [url, URL.parse(url)?.href ?? url];
+  return [...new Set(forms.flatMap((form) => [form, maskUrl(form)]))];
+}
+
+function toJsonText(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }

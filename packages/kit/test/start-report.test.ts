@@ -11,6 +11,8 @@ const spec = defineSettings({
   hosts: list({ ...common, env: 'SVC_HOSTS', default: [] }),
   hookUrl: text({ ...common, env: 'SVC_HOOK_URL', default: '' }),
   secret: text({ ...common, env: 'SVC_SECRET', required: true, secret: true }),
+  webhookUrl: text({ ...common, env: 'SVC_WEBHOOK_URL', default: '', hidden: 'path' }),
+  templateUrl: text({ ...common, env: 'SVC_TEMPLATE_URL', default: '', hidden: 'path' }),
   headers: text({ ...common, env: 'SVC_HEADERS', default: '', hidden: true }),
 });
 
@@ -95,4 +97,35 @@ t.test('warnings and errors of the start are collected from the log, whatever it
   next.start();
   next.readLine('{"level":"warning","@message":"later"}');
   t.strictSame(next.get().warnings, [], 'later ones are not of the start');
+});
+
+t.test('lines of the log and warnings show of URLs what the settings in force show', (t) => {
+  const canary = 'canary-of-the-test';
+  const env = {
+    SVC_HOOK_URL: `https://hooks.example.com/in?key=${canary}`,
+    SVC_WEBHOOK_URL: ` https://ada:${canary}@hooks.example.com/${canary}`,
+    SVC_TEMPLATE_URL: `https://ada:${canary}@hooks.example.com/${canary}/"${canary}"`,
+    SVC_HOST: 'localhost',
+  };
+  for (const format of ['json', 'text'] as const) {
+    const started = report({ env });
+    const lines: string[] = [];
+    const logger = createLogger({
+      ...{ level: 'info', format, mask: started.maskLine, onLine: started.readLine },
+      destination: { write: (line) => void lines.push(line) },
+    });
+    for (const url of Object.values(env)) {
+      logger.warn({ location: url, err: new Error(`GET ${url.trim()}: 500`) }, 'template unavailable');
+      if (URL.canParse(url)) logger.error(new Error(`404: ${new URL(url).href}`));
+    }
+    t.notMatch(lines.join(''), canary);
+    t.match(lines[0], 'https://hooks.example.com/in?key=***');
+    t.match(lines[2], 'https://hooks.example.com/***');
+    t.match(lines.at(-1), 'GET localhost: 500');
+    const { warnings } = started.get();
+    t.equal(warnings.length, lines.length);
+    t.notMatch(JSON.stringify(warnings), canary);
+    t.match(warnings[4]?.details, { location: 'https://hooks.example.com/***' });
+  }
+  t.end();
 });

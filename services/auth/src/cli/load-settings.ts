@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { getErrorMessage, isMissingFile } from '@tollgate/kit/errors';
 import { createLogger, type Logger, logFile } from '@tollgate/kit/logger';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
-import type { SettingSources } from '@tollgate/kit/start-report';
+import type { SettingSources, StartReport } from '@tollgate/kit/start-report';
 import { readTextFile } from '@tollgate/kit/text-files';
 import { findImplied } from '../config/implied-settings.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
@@ -212,12 +212,12 @@ export async function readVariables(path: string): Promise<Environment> {
  */
 export function createCommandLogger(
   settings: Pick<Settings, 'logLevel' | 'logFile' | 'mode'>,
-  onLine?: (line: string) => void,
+  report?: StartReport,
 ): Logger {
   const format = settings.mode === 'development' ? 'text' : 'json';
   const destination = settings.logFile === '' ? undefined : openFile(settings.logFile);
   const options = { level: settings.logLevel, format, ...(destination && { destination }) } as const;
-  return createLogger({ ...options, ...(onLine && { onLine }) });
+  return createLogger({ ...options, ...(report && { mask: report.maskLine, onLine: report.readLine }) });
 }
 
 function openFile(path: string): ReturnType<typeof logFile> {

@@ -92,7 +92,7 @@ export async function serve(files: EnvironmentFiles, takeOver: () => void): Prom
     ...{ service: 'auth', version: packageJson.version },
     ...{ spec: settingsSpecFor(loaded.env), sources: loaded.sources },
   });
-  const logger = createCommandLogger(loaded.settings, report.readLine);
+  const logger = createCommandLogger(loaded.settings, report);
   warnOfSettings(loaded, logger);
   configureHeap({ growingPercent: 50 });
   try {

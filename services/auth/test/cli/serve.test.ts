@@ -152,6 +152,16 @@ t.test('a port in use is reported with its settings', async (t) => {
   );
 });
 
+t.test('tokens in the paths of URLs are not in the log of the start', async (t) => {
+  const [database, port] = await Promise.all([testDatabase(t), takenPort(t)]);
+  const log = await logOf(t, {
+    ...{ SVC_DB_DATABASE_URL: database.url, PORT: port },
+    SVC_MAILER_TEMPLATES_INVITE: 'http://127.0.0.1:1/canary-of-the-test/invite.html',
+  });
+  t.match(log, /"location":"http:\/\/127\.0\.0\.1:1\/\*\*\*".*"mail template unavailable"/);
+  t.notMatch(log, 'canary-of-the-test');
+});
+
 t.test('a GoTrue deployment starts with its environment and database unchanged', async (t) => {
   const { url } = await emptyDatabase(t);
   const sql = postgres(url, { max: 1, onnotice: () => undefined });

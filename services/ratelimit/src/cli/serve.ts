@@ -28,7 +28,7 @@ export async function serve(takeOver: () => void): Promise<void> {
     ...{ spec: settingsSpec, sources: { env: process.env } },
   });
   const { logLevel: level, logFormat: format } = settings;
-  const logger = createLogger({ level, format, onLine: report.readLine });
+  const logger = createLogger({ level, format, mask: report.maskLine, onLine: report.readLine });
   try {
     warnOfSettings(logger);
     const { buildApp } = await import('../app.ts');

@@ -27,7 +27,7 @@ export async function serve(takeOver: () => void): Promise<void> {
     ...{ spec: settingsSpec, sources: { env: process.env } },
   });
   const { logLevel: level, logFormat: format } = settings;
-  const logger = createLogger({ level, format, onLine: report.readLine });
+  const logger = createLogger({ level, format, mask: report.maskLine, onLine: report.readLine });
   for (const { variable, meant } of findMisspelled(settingsSpec, process.env, ['XDS_'])) {
     logger.warn({ variable, meant }, 'unknown setting, possibly misspelled');
   }
