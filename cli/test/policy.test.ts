@@ -189,6 +189,17 @@ t.test('policy diff compares one file with the versions in force', async (t) => 
     manifests: [{ metadata: { name: 'web' } }],
     removed: [{ kind: 'RateLimitConfig', namespace: 'shop', name: 'web-trial' }],
   });
+  const otherForm = limitsWithTrial.replace(
+    'trial: true, descriptors: [{ key: user, ',
+    'trial: true, limits: [{ name: user, match: [{ key: user }], ',
+  );
+  await writeFile(join(folder, 'other-form.yaml'), otherForm);
+  const fromFile = ['--files', join(folder, 'other-form.yaml')];
+  t.match(await tollgate('limits', 'trial', 'promote', 'web', ...fromFile), {
+    ...{ exitCode: 2, output: '' },
+    errors:
+      /^RateLimitConfig shop\/web-trial cannot be put into force: the trial has limits, and .* in the same form/,
+  });
   t.match(await tollgate('limits', 'trial', 'promote', 'policy/shop/orders'), {
     exitCode: 2,
     errors: /^no object with the domain policy\/shop\/orders is on trial/,

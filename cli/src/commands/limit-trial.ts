@@ -105,10 +105,18 @@ function promoteCommand(environment: Environment): Command {
         throw new CommandFailure(
           `no object with the domain ${domain} is on trial. For files of limiter rules, move the candidate into RUNTIME_SUBDIRECTORY`,
         );
-      const manifests = trials.map(({ promotion }) => promotion.manifest);
-      const removed = trials
-        .filter(({ promotion }) => promotion.replacesTrial)
-        .map(({ trial }) => ({ kind: 'RateLimitConfig', ...nameOf(trial.manifest) }));
+      const promotions = trials.map(({ trial, promotion }) => {
+        const { namespace, name } = nameOf(trial.manifest);
+        if (promotion.ok) return { ...promotion, trial: { namespace, name } };
+        const { kind } = trial.manifest;
+        throw new CommandFailure(
+          `${String(kind)} ${namespace}/${name} cannot be put into force: ${promotion.message}`,
+        );
+      });
+      const manifests = promotions.map(({ manifest }) => manifest);
+      const removed = promotions
+        .filter(({ replacesTrial }) => replacesTrial)
+        .map(({ trial }) => ({ kind: 'RateLimitConfig', ...trial }));
       if (json) return printJson(terminal, { manifests, removed });
       terminal.print(manifests.map(formatYaml).join('---\n'));
       for (const { namespace, name } of removed)

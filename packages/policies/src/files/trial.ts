@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import { resourceKind, ruleFields } from '@tollgate/rules/resource-shape';
 import { policyDomain, policyKind } from '../definition/resource-shape.ts';
@@ -7,10 +6,10 @@ import { policyDomain, policyKind } from '../definition/resource-shape.ts';
 export type Manifest = Readonly<Record<string, unknown>>;
 
 /** Ends the names of what is on trial beside the one in force. */
-const trialSuffix = '-trial';
+export const trialSuffix = '-trial';
 
 /** Limits of an AccessPolicy are in these parts of its spec. */
-const parts = [undefined, 'defaults', 'overrides'] as const;
+export const parts = [undefined, 'defaults', 'overrides'] as const;
 
 /** Whether a RateLimitConfig is on trial, or a limit of an AccessPolicy. */
 export function hasTrial(manifest: Manifest): boolean {
@@ -33,68 +32,17 @@ export function domainOf(manifest: Manifest): string {
   return isMapping(spec) ? String(spec.domain) : '';
 }
 
-/** A candidate on trial, or why it cannot be. */
-type TrialResult =
-  | { readonly ok: true; readonly manifest: Manifest }
-  | { readonly ok: false; readonly message: string };
-
-/**
- * Puts a candidate on trial beside what is in force: a RateLimitConfig as a second object, and the
- * limits of an AccessPolicy that differ as further limits of the version in force. A limit has one
- * mode: one with Shadow would lose it, and deny when it is promoted.
- *
- * @param live the version in force of the same object, if there is one
- */
-export function putOnTrial(candidate: Manifest, live: Manifest | undefined): TrialResult {
-  if (candidate.kind === resourceKind) return { ok: true, manifest: toTrialConfig(candidate) };
-  const spec = toMapping(candidate.spec);
-  const shadow = parts
-    .flatMap((part) => findChanged(limitsOf(spec, part), limitsInForce(live, part)))
-    .find(({ mode }) => mode === 'Shadow');
-  if (shadow === undefined) return { ok: true, manifest: toTrialPolicy(candidate, live) };
-  const message = `the limit '${String(shadow.name)}' has the mode Shadow, which never denies: apply it without a trial, or remove its mode`;
-  return { ok: false, message };
-}
-
-function toTrialConfig(candidate: Manifest): Manifest {
-  const { name } = nameOf(candidate);
-  const trialName = name.endsWith(trialSuffix) ? name : `${name}${trialSuffix}`;
-  return {
-    ...candidate,
-    metadata: { ...toMapping(candidate.metadata), name: trialName },
-    spec: { ...toMapping(candidate.spec), trial: true },
-  };
-}
-
-function toTrialPolicy(candidate: Manifest, live: Manifest | undefined): Manifest {
-  const spec = toMapping(candidate.spec);
-  return mapLimits(live ?? candidate, (limits, part) => {
-    if (live === undefined) return limits.map((limit) => ({ ...limit, mode: 'Trial' }));
-    const inForce = limitsInForce(live, part);
-    const onTrial = findChanged(limitsOf(spec, part), inForce).map((limit) => {
-      const isNew = !inForce.some(({ name }) => name === limit.name);
-      return { ...limit, ...(!isNew && { name: toTrialName(limit) }), mode: 'Trial' };
-    });
-    const names = new Set(onTrial.map(({ name }: Limit) => name));
-    return [...limits.filter(({ mode, name }) => mode !== 'Trial' || !names.has(name)), ...onTrial];
-  });
-}
-
-function limitsInForce(live: Manifest | undefined, part: (typeof parts)[number]): readonly Limit[] {
-  return limitsOf(toMapping(live?.spec), part).filter(({ mode }) => mode !== 'Trial');
-}
-
-function findChanged(limits: readonly Limit[], inForce: readonly Limit[]): readonly Limit[] {
-  return limits.filter((limit) => !inForce.some((one) => isDeepStrictEqual(one, limit)));
-}
-
 /** A change that puts a trial into force. */
-export interface Promotion {
+interface Promotion {
+  readonly ok: true;
   /** The object to apply. */
   readonly manifest: Manifest;
   /** Whether the object on trial is another one, to be deleted afterwards. */
   readonly replacesTrial: boolean;
 }
+
+/** A change that puts a trial into force, or why there is none. */
+export type PromotionResult = Promotion | { readonly ok: false; readonly message: string };
 
 /**
  * Puts a trial into force. Limits of an AccessPolicy replace those without the suffix of their
@@ -103,14 +51,46 @@ export interface Promotion {
  *
  * @param live the RateLimitConfig in force without the suffix, if there is one
  */
-export function promote(trial: Manifest, live?: Manifest): Promotion {
-  if (trial.kind !== resourceKind) return { manifest: mapLimits(trial, promoteLimits), replacesTrial: false };
+export function promote(trial: Manifest, live?: Manifest): PromotionResult {
+  const manifest = withoutTrial(trial);
+  if (trial.kind !== resourceKind || live === undefined) return { ok: true, manifest, replacesTrial: false };
+  const message = differingForms({ what: 'trial', manifest }, live);
+  if (message !== undefined) return { ok: false, message };
+  const spec = mergeSpecs(toMapping(live.spec), toMapping(manifest.spec));
+  return { ok: true, manifest: { ...live, spec }, replacesTrial: true };
+}
+
+/** A trial as it would be in force, without the RateLimitConfig that it replaces. */
+export function withoutTrial(trial: Manifest): Manifest {
   const { trial: _trial, ...spec } = toMapping(trial.spec);
-  const before = toMapping(live?.spec);
-  const merged = mergeSpecs(before, spec);
-  return live === undefined || merged === undefined
-    ? { manifest: { ...trial, spec }, replacesTrial: false }
-    : { manifest: { ...live, spec: merged }, replacesTrial: true };
+  return trial.kind === resourceKind ? { ...trial, spec } : renameInRules(mapLimits(trial, promoteLimits));
+}
+
+/** Rules that named a limit on trial name the one that it has replaced. */
+function renameInRules(policy: Manifest): Manifest {
+  const spec = toMapping(policy.spec);
+  if (!Array.isArray(spec.rules)) return policy;
+  const names = new Set(parts.flatMap((part) => limitsOf(spec, part).map(({ name }) => name)));
+  const rename = (name: unknown) => (names.has(name) ? name : (promotedName({ name: String(name) }) ?? name));
+  const rules = toList(spec.rules).map((rule) => ({
+    ...rule,
+    ...(Array.isArray(rule.limits) && { limits: [...new Set(rule.limits.map(rename))] }),
+  }));
+  return { ...policy, spec: { ...spec, rules } };
+}
+
+/** Both forms of the rules of a RateLimitConfig. */
+const forms = ['limits', 'descriptors'] as const;
+
+/** Why two RateLimitConfigs cannot be merged: one has `limits`, and the other `descriptors`. */
+export function differingForms(
+  { what, manifest }: { readonly what: string; readonly manifest: Manifest },
+  live: Manifest,
+): string | undefined {
+  const formOf = ({ spec }: Manifest) => forms.find((form) => Array.isArray(toMapping(spec)[form]));
+  const [form = 'no limits', inForce = 'none'] = [formOf(manifest), formOf(live)];
+  if (form === inForce) return undefined;
+  return `the ${what} has ${form}, and the object in force ${inForce}: write both in the same form`;
 }
 
 /** A trial that a person may put into force. */
@@ -119,7 +99,7 @@ export interface PromotableTrial<Object> {
   readonly trial: Object;
   /** The RateLimitConfig in force that gets its limits. */
   readonly live: Object | undefined;
-  readonly promotion: Promotion;
+  readonly promotion: PromotionResult;
 }
 
 /** Finds the trials among the objects of a domain. */
@@ -144,7 +124,7 @@ export function promotedName({ name }: { readonly name: string }): string | unde
   return name.endsWith(trialSuffix) ? name.slice(0, -trialSuffix.length) : undefined;
 }
 
-type Limit = Readonly<Record<string, unknown>>;
+export type Limit = Readonly<Record<string, unknown>>;
 
 function promoteLimits(limits: readonly Limit[]): readonly Limit[] {
   const onTrial = limits.filter(({ mode }) => mode === 'Trial');
@@ -163,12 +143,12 @@ function promoteLimits(limits: readonly Limit[]): readonly Limit[] {
   });
 }
 
-/** Undefined where one has `limits`, and the other `descriptors`. */
-function mergeSpecs(before: Limit, after: Limit): Limit | undefined {
-  for (const list of ['limits', 'descriptors'] as const)
-    if (Array.isArray(before[list]) && Array.isArray(after[list]))
-      return { ...after, [list]: mergeLists(toList(before[list]), toList(after[list])) };
-  return undefined;
+/** Merges specs of the same form. */
+function mergeSpecs(before: Limit, after: Limit): Limit {
+  const merged = forms
+    .filter((form) => Array.isArray(after[form]))
+    .map((form) => [form, mergeLists(toList(before[form]), toList(after[form]))] as const);
+  return { ...after, ...Object.fromEntries(merged) };
 }
 
 /** Items of `after` replace the same ones, and merge with their children. */
@@ -208,7 +188,8 @@ function identify({ key, value, name, match }: Limit): readonly string[] {
   return [JSON.stringify(['match', entries]), JSON.stringify(['name', name])];
 }
 
-function mapLimits(
+/** Changes the limits of all parts of an AccessPolicy. */
+export function mapLimits(
   manifest: Manifest,
   change: (limits: readonly Limit[], part: (typeof parts)[number]) => readonly Limit[],
 ): Manifest {
@@ -222,18 +203,15 @@ function mapLimits(
   return { ...manifest, spec };
 }
 
-function limitsOf(spec: Limit, part: (typeof parts)[number]): readonly Limit[] {
+/** The limits of a part of the spec of an AccessPolicy. */
+export function limitsOf(spec: Limit, part: (typeof parts)[number]): readonly Limit[] {
   return toList((part === undefined ? spec : toMapping(spec[part])).limits);
 }
 
-function toTrialName({ name }: Limit): string {
-  return `${String(name)}${trialSuffix}`;
-}
-
-function toMapping(value: unknown): Limit {
+export function toMapping(value: unknown): Limit {
   return isMapping(value) ? value : {};
 }
 
-function toList(value: unknown): readonly Limit[] {
+export function toList(value: unknown): readonly Limit[] {
   return Array.isArray(value) ? value.filter(isMapping) : [];
 }

@@ -3,7 +3,8 @@ import { rows } from '@tollgate/rules/fields';
 import { matchFields, ruleFields, unnamedLimitFields } from '@tollgate/rules/resource-shape';
 import t from 'tap';
 import { specFields } from '../../src/definition/fields.ts';
-import { hasTrial, type Manifest, promote, promotedName, putOnTrial } from '../../src/files/trial.ts';
+import { putOnTrial } from '../../src/files/put-on-trial.ts';
+import { hasTrial, type Manifest, promote, promotedName } from '../../src/files/trial.ts';
 
 const config = (name: string, spec: object) => ({
   ...{ apiVersion: 'ratelimit.tollgate.dev/v1alpha1', kind: 'RateLimitConfig' },
@@ -15,6 +16,11 @@ const policy = (limits: readonly object[], spec: object = {}) => ({
 });
 const toTrial = (candidate: Manifest, live: Manifest | undefined): Manifest => {
   const result = putOnTrial(candidate, live);
+  if (!result.ok) throw new Error(result.message);
+  return result.manifest;
+};
+const promoted = (trial: Manifest, live?: Manifest): Manifest => {
+  const result = promote(trial, live);
   if (!result.ok) throw new Error(result.message);
   return result.manifest;
 };
@@ -47,6 +53,7 @@ t.test('a promoted RateLimitConfig replaces its descriptors, and keeps the other
     ],
   });
   t.same(promote(trial, live), {
+    ok: true,
     manifest: config('web', {
       descriptors: [
         { key: 'user', rateLimit: perMinute(2), descriptors: [{ key: 'path', rateLimit: perMinute(1) }] },
@@ -57,7 +64,7 @@ t.test('a promoted RateLimitConfig replaces its descriptors, and keeps the other
     replacesTrial: true,
   });
   const { trial: _trial, ...spec } = trial.spec as { readonly trial?: boolean };
-  t.same(promote(trial), { manifest: { ...trial, spec }, replacesTrial: false });
+  t.same(promote(trial), { ok: true, manifest: { ...trial, spec }, replacesTrial: false });
 });
 
 t.test('limits with a match are replaced by their match', async (t) => {
@@ -68,9 +75,8 @@ t.test('limits with a match are replaced by their match', async (t) => {
   });
   const live = config('web', { limits: [limit('user', 5), limit('path', 6)] });
   const trial = config('web-trial', { trial: true, limits: [limit('user', 2)] });
-  t.match(promote(trial, live).manifest, { spec: { limits: [limit('user', 2), limit('path', 6)] } });
-  const merged = (changed: object) =>
-    promote(config('web-trial', { trial: true, limits: [changed] }), live).manifest;
+  t.match(promoted(trial, live), { spec: { limits: [limit('user', 2), limit('path', 6)] } });
+  const merged = (changed: object) => promoted(config('web-trial', { trial: true, limits: [changed] }), live);
   const renamed = { ...limit('user', 2), name: 'users' };
   t.strictSame(merged(renamed), config('web', { limits: [renamed, limit('path', 6)] }));
   const moved = { ...limit('user', 2), match: [{ key: 'path' }] };
@@ -96,9 +102,9 @@ t.test('limits of an AccessPolicy are on trial beside those in force, and replac
   );
   t.equal(hasTrial(trial), true);
   t.same(toTrial(candidate, trial), trial, 'a second time changes nothing');
-  t.same(promote(trial), { manifest: candidate, replacesTrial: false });
+  t.same(promote(trial), { ok: true, manifest: candidate, replacesTrial: false });
   const shadow = { ...limit('shadow', 3), mode: 'Shadow' };
-  t.match(promote(policy([shadow])).manifest, { spec: { limits: [shadow] } });
+  t.match(promoted(policy([shadow])), { spec: { limits: [shadow] } });
   t.match(toTrial(candidate, undefined), {
     spec: { limits: [{ name: 'per-user', mode: 'Trial' }, {}, {}] },
   });
@@ -158,7 +164,7 @@ function specsOf(): Readonly<Record<string, readonly Fields[]>> {
 function findDiffering(versions: readonly Manifest[]): readonly (readonly Manifest[])[] {
   return versions.flatMap((live) =>
     versions.flatMap((candidate) => {
-      const { manifest } = promote(toTrial(candidate, live), live);
+      const manifest = promoted(toTrial(candidate, live), live);
       return isDeepStrictEqual(manifest, candidate) ? [] : [[live, candidate, manifest]];
     }),
   );
@@ -175,7 +181,7 @@ t.test(
   'a promoted limit of an AccessPolicy is the candidate, whichever fields it has or lacks',
   async (t) => {
     const fields = Object.entries(specFields.limits.fields).map(([name, { kind }]) => ({ name, kind }));
-    const limits = variantsOf(valuesOf(fields, ['name', 'mode'])).map((one) => ({
+    const limits = variantsOf(valuesOf(fields, ['name', 'mode', 'only'])).map((one) => ({
       name: 'per-user',
       ...one,
     }));
@@ -192,8 +198,8 @@ t.test('a trial of a descriptor below another one leaves the limit of the other 
     trial: true,
     descriptors: [{ key: 'user', shadowMode: true, ...below(1) }],
   });
-  const promoted = config('web', { descriptors: [{ key: 'user', ...limit, ...below(1) }] });
-  t.strictSame(promote(trial, live).manifest, promoted);
+  const expected = config('web', { descriptors: [{ key: 'user', ...limit, ...below(1) }] });
+  t.strictSame(promoted(trial, live), expected);
 });
 
 t.test(
@@ -211,6 +217,6 @@ t.test(
       shadow,
       'in force already, with its keys in another order',
     );
-    t.strictSame(promote(toTrial(policy([limit]), shadow)).manifest, policy([limit]), 'Shadow in force');
+    t.strictSame(promoted(toTrial(policy([limit]), shadow)), policy([limit]), 'Shadow in force');
   },
 );

@@ -195,6 +195,18 @@ t.test('what if, and trials, in the console', { skip }, async (t) => {
       ofShadow,
       /AccessPolicy shop\/orders cannot be put on trial: the limit 'per-user' has the mode Shadow/,
     );
+    const ofOnly = await compare(policy(perUser(2).replace(' }', ', only: true }')));
+    t.match(ofOnly, /cannot be put on trial: the limit 'per-user' has only.* name 'per-user-trial' in these/);
+    const ofOtherForm = await compare(
+      config(1)
+        .replace('{ key: user,', '{ name: user, match: [{ key: user }],')
+        .replace('descriptors', 'limits'),
+    );
+    t.match(
+      ofOtherForm,
+      /cannot be put on trial: the candidate has limits, and .* write both in the same form/,
+    );
+    t.notMatch(ofOtherForm, 'web-trial');
   });
 
   await t.test('a trial is promoted by the text of the page', async (t) => {

@@ -42,10 +42,12 @@ async function listNames(visit: Visit, domain: string): Promise<readonly ObjectN
 }
 
 function promotionCards({ trial, live, promotion }: PromotableTrial<StoredObject>): Html {
-  const { manifest, replacesTrial } = promotion;
   const before = live ?? trial;
-  const { namespace, name } = nameOf(manifest);
-  const title = `${String(manifest.kind)} ${namespace}/${name}`;
+  const { namespace, name } = nameOf(before.manifest);
+  const title = `${String(before.manifest.kind)} ${namespace}/${name}`;
+  if (!promotion.ok)
+    return card(title, html`<p>The trial cannot be put into force: ${promotion.message}.</p>`);
+  const { manifest, replacesTrial } = promotion;
   return html`${card(`${title}: the change`, valueDifference(before.manifest, manifest))}
 ${card(`Apply ${title}`, howToPromote({ trial, replacesTrial, file: before.file, yaml: formatYaml(manifest) }))}`;
 }

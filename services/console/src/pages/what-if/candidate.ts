@@ -1,7 +1,7 @@
 import { type PolicyDocument, readDocuments } from '@tollgate/policies/files/documents';
 import type { Finding } from '@tollgate/policies/files/finding';
 import { loadPolicies } from '@tollgate/policies/files/load';
-import { domainOf, hasTrial, type Manifest, nameOf, promote } from '@tollgate/policies/files/trial';
+import { domainOf, hasTrial, type Manifest, nameOf, withoutTrial } from '@tollgate/policies/files/trial';
 import { isMapping } from '@tollgate/rules/resource-fields';
 import type { RuleNode } from '@tollgate/rules/rule-set';
 import { formatYaml } from '@tollgate/yaml/documents';
@@ -62,5 +62,5 @@ function toObject({ kind, value }: PolicyDocument): readonly CandidateObject[] {
 }
 
 function toPromotedSource({ manifest }: CandidateObject) {
-  return { path, text: formatYaml(promote(manifest).manifest), isNamed: true };
+  return { path, text: formatYaml(withoutTrial(manifest)), isNamed: true };
 }

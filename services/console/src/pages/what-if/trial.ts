@@ -1,5 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { hasTrial, nameOf, putOnTrial } from '@tollgate/policies/files/trial';
+import { putOnTrial } from '@tollgate/policies/files/put-on-trial';
+import { hasTrial, nameOf } from '@tollgate/policies/files/trial';
 import { formatYaml } from '@tollgate/yaml/documents';
 import type { Visit } from '../../http/visit.ts';
 import { withInput } from '../../ui/shell.ts';
