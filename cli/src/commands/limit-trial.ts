@@ -1,8 +1,8 @@
 import { type LimiterSchemas as Schemas, unwrap, type XdsClient } from '@tollgate/admin-clients/clients';
 import { parsePolicyDomain } from '@tollgate/policies/definition/resource-shape';
 import { readDocuments } from '@tollgate/policies/files/documents';
+import { findObjects } from '@tollgate/policies/files/objects';
 import { domainOf, findTrials, type Manifest, nameOf } from '@tollgate/policies/files/trial';
-import { isMapping } from '@tollgate/rules/resource-fields';
 import { formatYaml } from '@tollgate/yaml/documents';
 import type { Command } from 'commander';
 import { connectLimiters, connectXds } from '../connection/connect.ts';
@@ -161,7 +161,5 @@ async function readFiles(
 }
 
 function toObjects(text: string, path: string): readonly StoredObject[] {
-  return readDocuments({ path, text, isNamed: false }).documents.flatMap(({ kind, value }) =>
-    (kind === 'policy' || kind === 'config') && isMapping(value) ? [{ manifest: value }] : [],
-  );
+  return findObjects(readDocuments({ path, text, isNamed: false }).documents);
 }

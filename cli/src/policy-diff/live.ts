@@ -1,15 +1,8 @@
 import { RequestError, unwrap, type XdsClient } from '@tollgate/admin-clients/clients';
-import { policyKind } from '@tollgate/policies/definition/resource-shape';
-import type { Source } from '@tollgate/policies/files/documents';
-import { readDocuments } from '@tollgate/policies/files/documents';
-import { isMapping } from '@tollgate/rules/resource-fields';
-import { resourceKind } from '@tollgate/rules/resource-shape';
+import { readDocuments, type Source } from '@tollgate/policies/files/documents';
+import { findObjects, type PolicyObject } from '@tollgate/policies/files/objects';
 
-interface Reference {
-  readonly kind: typeof policyKind | typeof resourceKind;
-  readonly namespace: string;
-  readonly name: string;
-}
+type Reference = Pick<PolicyObject, 'kind' | 'namespace' | 'name'>;
 
 /** The versions in force of all objects in the files; there is none for a new object. */
 export async function readLive(client: XdsClient, files: readonly Source[]): Promise<readonly Source[]> {
@@ -22,16 +15,10 @@ export async function readLive(client: XdsClient, files: readonly Source[]): Pro
   return sources;
 }
 
-const objectKinds = { policy: policyKind, config: resourceKind } as const;
-
 function listObjects(file: Source): readonly Reference[] {
-  return readDocuments(file).documents.flatMap(({ kind, value }): readonly Reference[] => {
-    if ((kind !== 'policy' && kind !== 'config') || !isMapping(value) || !isMapping(value.metadata))
-      return [];
-    const { name, namespace = 'default' } = value.metadata;
-    const { [kind]: objectKind } = objectKinds;
-    return [{ kind: objectKind, namespace: String(namespace), name: String(name) }];
-  });
+  return findObjects(readDocuments(file).documents)
+    .filter(({ name }) => name !== '')
+    .map(({ kind, namespace, name }) => ({ kind, namespace, name }));
 }
 
 /** The manifest of the generation in force. Undefined if there is none. */

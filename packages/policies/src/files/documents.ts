@@ -25,6 +25,9 @@ export const kindNames = {
   tests: ['file of tests', 'files of tests'],
 } as const;
 
+/** Kinds of objects, by the kind of their document. */
+export const objectKinds = { policy: policyKind, config: resourceKind } as const;
+
 export interface PolicyDocument {
   readonly source: Source;
   readonly kind: Kind;
@@ -82,8 +85,7 @@ function expandLists(source: Source, document: YamlDocument): readonly Candidate
 
 function findKind(value: unknown): Kind | undefined {
   if (!isMapping(value)) return undefined;
-  if (value.kind === policyKind) return 'policy';
-  if (value.kind === resourceKind) return 'config';
+  for (const kind of ['policy', 'config'] as const) if (value.kind === objectKinds[kind]) return kind;
   if (value.kind !== undefined) return undefined;
   return fieldsOfKinds.find(([, fields]) => fields.some((field) => field in value))?.[0];
 }

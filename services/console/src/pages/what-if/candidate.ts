@@ -1,18 +1,14 @@
-import { type PolicyDocument, readDocuments } from '@tollgate/policies/files/documents';
+import { readDocuments } from '@tollgate/policies/files/documents';
 import type { Finding } from '@tollgate/policies/files/finding';
 import { loadPolicies } from '@tollgate/policies/files/load';
-import { domainOf, hasTrial, type Manifest, nameOf, withoutTrial } from '@tollgate/policies/files/trial';
-import { isMapping } from '@tollgate/rules/resource-fields';
+import { findObjects, type PolicyObject } from '@tollgate/policies/files/objects';
+import { domainOf, hasTrial, withoutTrial } from '@tollgate/policies/files/trial';
 import type { RuleNode } from '@tollgate/rules/rule-set';
 import { formatYaml } from '@tollgate/yaml/documents';
 import { errors } from '../../errors.ts';
 
 /** A manifest of the candidate. */
-export interface CandidateObject {
-  readonly kind: 'AccessPolicy' | 'RateLimitConfig';
-  readonly namespace: string;
-  readonly name: string;
-  readonly manifest: Manifest;
+export interface CandidateObject extends PolicyObject {
   readonly domain: string;
 }
 
@@ -43,7 +39,10 @@ export function readCandidate(text: string): Candidate {
     });
   const source = { path, text, isNamed: true };
   const { documents } = readDocuments(source);
-  const objects = documents.flatMap(toObject);
+  const objects = findObjects(documents).map((object) => ({
+    ...object,
+    domain: domainOf(object.manifest),
+  }));
   if (objects.length > maxObjects)
     throw errors.invalid_value({ message: `The YAML has more than ${maxObjects} objects.` });
   const loaded = loadPolicies([source]);
@@ -51,14 +50,6 @@ export function readCandidate(text: string): Candidate {
   const { limits } = isOnTrial ? loadPolicies(objects.map(toPromotedSource)) : loaded;
   const { findings } = loaded;
   return { text, objects, domains: limits.domains, findings };
-}
-
-const kindsOfDocuments = { policy: 'AccessPolicy', config: 'RateLimitConfig' } as const;
-
-function toObject({ kind, value }: PolicyDocument): readonly CandidateObject[] {
-  if ((kind !== 'policy' && kind !== 'config') || !isMapping(value)) return [];
-  const domain = domainOf(value);
-  return [{ kind: kindsOfDocuments[kind], ...nameOf(value), manifest: value, domain }];
 }
 
 function toPromotedSource({ manifest }: CandidateObject) {
