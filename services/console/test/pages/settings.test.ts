@@ -78,6 +78,7 @@ t.test('settings of the console', { skip }, async (t) => {
   await t.test('all settings have pages, and are found by name, alias and description', async (t) => {
     t.match(await show('/settings?show=all'), /100 |Next page/);
     t.match(await show('/settings?show=all&cursor=100'), 'First page');
+    t.notMatch(await show('/settings?show=all&cursor=-1'), 'No setting matches', 'the first page');
     t.match(
       await show('/settings?show=all&find=sessions_timebox'),
       /SVC_SESSIONS_TIMEBOX\n.*\s0s\s+0s\s+default/s,

@@ -82,7 +82,7 @@ function warningTable(warnings: readonly ServiceWarning[], { url }: Visit): Html
 function settingTable(all: readonly ServiceSetting[], visit: Visit): Html {
   const { url } = visit;
   const found = all.filter((one) => isWanted(one, visit));
-  const start = Number(visit.query('cursor') ?? 0) || 0;
+  const start = readStart(visit.query('cursor'));
   const isAll = visit.query('show') === showAll;
   return table({
     caption: 'Settings in force',
@@ -106,6 +106,10 @@ function settingTable(all: readonly ServiceSetting[], visit: Visit): Html {
       { title: 'Source', cell: ({ setting }) => sourceCell(setting) },
     ],
   });
+}
+
+function readStart(cursor: string | undefined): number {
+  return cursor !== undefined && /^\d{1,9}$/.test(cursor) ? Number(cursor) : 0;
 }
 
 function isWanted({ service, setting, differences }: ServiceSetting, visit: Visit): boolean {
