@@ -81,10 +81,13 @@ t.test('limits in the console', { skip }, async (t) => {
       async () => /user=carol.*1 hit over 5 per day of user.*refused/s.test(await readText(page)),
       { what: 'the refusal as it happens' },
     );
+    t.notMatch(await show('/limits/refusals?q=carol'), 'are shown');
+    for (let hit = 0; hit < 206; hit += 1) await first.send('shop', 'user', 'dan');
+    t.match(await show('/limits/refusals?q=dan'), 'The newest 200 are shown');
   });
 
   await t.test('a trial is compared, per rule', async (t) => {
-    t.match(await show('/limits/trial'), /shop\.user\s+2 per day\s+20 req.*Promote/s);
+    t.match(await show('/limits/trial'), /shop\.user\s+2 per day\s+226 req.*Promote/s);
     t.match(
       await show('/limits/trial/promote?domain=shop'),
       /Files of limiter rules.*mv .*tollgate limits trial promote shop/s,

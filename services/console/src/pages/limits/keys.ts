@@ -102,14 +102,13 @@ export async function viewRefusals(visit: Visit): Promise<View> {
   const search = visit.query('q') ?? '';
   const limit = search === '' ? maxShown : undefined;
   const { values, problems } = await readRefusals(visit, visit.query('domain'), limit);
-  const rows = values
-    .filter(({ entries, rule }) => `${formatDescriptor(entries)} ${rule}`.includes(search))
-    .slice(0, maxShown);
+  const found = values.filter(({ entries, rule }) => `${formatDescriptor(entries)} ${rule}`.includes(search));
   const region = html`${problems}${table({
     caption: 'Refusals',
-    rows,
+    rows: found.slice(0, maxShown),
     url: visit.url,
     empty: emptyState('Limiters remember no refusal that matches.'),
+    ...(found.length >= maxShown && { note: html`The newest ${maxShown} are shown.` }),
     columns: [
       { title: 'Key', cell: descriptorLink },
       { title: 'Time', cell: (refusal) => time(refusal.time, visit.nowMs) },
