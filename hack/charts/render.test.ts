@@ -523,6 +523,7 @@ t.test('the console finds the parts of its release, and the auth server knows it
   const { parts, find } = await release(...development);
   t.strictSame(parts, {
     CONSOLE_AUTH_ISSUER: 'http://localhost:9002',
+    CONSOLE_AUTH_REPLICA_URLS: 'http://tg-auth-headless:9002',
     CONSOLE_AUTH_URL: 'http://tg-auth:9002',
     CONSOLE_EXTERNAL_URL: 'http://localhost:8070',
     CONSOLE_LIMITER_URLS: 'http://tg-ratelimit-headless:6071',
@@ -539,6 +540,7 @@ t.test('the console finds the parts of its release, and the auth server knows it
   const without = await release(...development, 'xds.enabled=false', 'ratelimit.enabled=false');
   t.strictSame(without.parts, {
     CONSOLE_AUTH_ISSUER: 'http://localhost:9002',
+    CONSOLE_AUTH_REPLICA_URLS: 'http://tg-auth-headless:9002',
     CONSOLE_AUTH_URL: 'http://tg-auth:9002',
     CONSOLE_EXTERNAL_URL: 'http://localhost:8070',
     CONSOLE_METRICS_URLS: 'http://tg-auth-headless:9100/metrics',
@@ -569,6 +571,33 @@ t.test('the console finds the parts of its release, and the auth server knows it
       JSON.stringify(production.find('Deployment', deployment)),
       `{"name":"${variable}","value":"${url}"}`,
     );
+});
+
+t.test('the console reaches each replica of the auth server', { skip }, async (t) => {
+  const values = [
+    ...['--values=charts/tollgate/ci/small-values.yaml', '--set=console.enabled=true'],
+    '--set=global.consoleUrl=https://console.example.com',
+  ];
+  const objects = parseManifests(await renderChart('tollgate', values));
+  const find = (wanted: string, name: string) =>
+    objects.find(({ kind, metadata }) => kind === wanted && metadata.name === name);
+  const written = JSON.stringify(find('ConfigMap', 'tg-console')?.data);
+  const [, address = ''] = /"CONSOLE_AUTH_REPLICA_URLS":"([^"]+)"/.exec(written) ?? [];
+  const url = new URL(address);
+  const headless = find('Service', url.hostname)?.spec;
+  // Without an address of its own, a Service has no other port than its Pods.
+  t.match(headless, { clusterIP: 'None', ports: [{}, {}, {}, { name: 'http', port: Number(url.port) }] });
+  const containers = getPodTemplates(objects).find(({ of }) => of === 'Deployment tg-auth')?.spec.containers;
+  t.ok(containers?.[0]?.ports?.some(({ containerPort }) => containerPort === Number(url.port)));
+  const { stdout } = await template('auth', ['--set-json=networkPolicy.from=[{"namespaceSelector":{}}]']);
+  const policy = parseManifests(stdout).find(({ kind }) => kind === 'NetworkPolicy');
+  const release = { podSelector: { matchLabels: { 'app.kubernetes.io/instance': 'tg' } } };
+  t.match(policy?.spec, { ingress: [{ ports: [{ port: 9002 }], from: [release, {}] }] });
+  // Another address, such as that of a mesh, need not have the ports of the Pods.
+  const other = '--set=console.settings.CONSOLE_AUTH_URL=https://auth.example.com';
+  const own = await renderChart('tollgate', [...values, other]);
+  t.match(own, 'CONSOLE_AUTH_URL: http://tg-auth:9002');
+  t.notMatch(own, 'CONSOLE_AUTH_REPLICA_URLS: http');
 });
 
 t.test('the console calls only its release, and what the values add', { skip }, async (t) => {

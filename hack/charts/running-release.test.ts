@@ -4,6 +4,7 @@ import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
 import t, { type Test } from 'tap';
+import { signInByFetch } from '../../services/console/test/support/fetch-session.ts';
 import { startEdge } from '../e2e/support/edge.ts';
 import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
 import { manifest, programmed, statusWhen } from '../e2e/support/limits.ts';
@@ -44,7 +45,11 @@ podSuite(
     const kubelet = await startKubelet(t, kube, {
       namespace,
       findImage: findCheckoutImage,
-      hosts: { 'tg-dev-postgresql': address, 'tg-dev-valkey': address },
+      hosts: {
+        ...{ 'tg-dev-postgresql': address, 'tg-dev-valkey': address },
+        // Its Pod listens at all addresses of loopback: that of a second replica, too.
+        'tg-auth-headless': ['127.0.0.1', someAddress()],
+      },
       standIns: {
         postgres: ({ POSTGRES_PASSWORD: password = '' }) => startDevPostgresql(t, { address, password }),
         'valkey/valkey': ({ REDISCLI_AUTH: password = '' }) => startDevValkey(t, { address, password }),
@@ -66,9 +71,10 @@ podSuite(
     const running = () => [...kubelet.pods.keys()].toSorted((a, b) => a.localeCompare(b));
 
     await t.test('helm waits until the Pods of all services are ready', async (t) => {
-      const { code, said } = await helm(
-        ...['install', ...release, ...(await freePortArguments('tollgate')), ...waitArguments],
-      );
+      const ports = await freePortArguments('tollgate');
+      const [, authPort = ''] = /auth\.ports\.http=(\d+)/.exec(ports.join(' ')) ?? [];
+      const url = `--set=dev.externalUrl=http://localhost:${authPort}`;
+      const { code, said } = await helm('install', ...release, ...ports, url, ...waitArguments);
       t.equal(code, 0, said);
       t.strictSame(
         running().map((name) => name.replace(/-\w+-\w+$/, '')),
@@ -93,6 +99,23 @@ podSuite(
     });
 
     await theConsole(t, { auth, console, ratelimit, xds });
+
+    await t.test('the console asks each replica of the auth server for its keys', async (t) => {
+      const port = auth.port('http');
+      const authUrl = `http://localhost:${port}`;
+      const token = await auth.exec(['services/auth/src/main.ts', 'admin', 'token']);
+      const person = { email: 'grace@example.com', password: 'correct horse battery' };
+      const created = await fetch(`${authUrl}/admin/users`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token.trim()}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ ...person, email_confirm: true, role: 'supabase_admin' }),
+      });
+      t.ok(created.ok, await created.text());
+      const consoleUrl = `http://localhost:${console.port('http')}`;
+      const { cookie } = await signInByFetch({ consoleUrl, authUrl, ...person });
+      const page = await fetch(`${consoleUrl}/settings/keys`, { headers: { cookie } });
+      t.match(await page.text(), 'Auth server: 2 of 2 replicas answered.');
+    });
 
     await t.test('Envoy rejects requests without a token, and limits each user', async (t) => {
       const edge = await startEdge(t, {

@@ -177,6 +177,10 @@ spec:
 CONSOLE_AUTH_ISSUER: {{ . | quote }}
 {{- end }}
 CONSOLE_AUTH_URL: http://{{ $name }}:{{ .Values.auth.ports.http }}
+{{- /* Another address need not be that of these Pods. */}}
+{{- if not .Values.console.settings.CONSOLE_AUTH_URL }}
+CONSOLE_AUTH_REPLICA_URLS: http://{{ $name }}-headless:{{ .Values.auth.ports.http }}
+{{- end }}
 {{- if include "auth.servesMetrics" (dict "Values" .Values.auth) }}
 {{- $metrics = append $metrics (printf "http://%s-headless:%v/metrics" $name .Values.auth.ports.metrics) }}
 {{- end }}

@@ -13,7 +13,7 @@ export interface NamespaceOptions {
    * Addresses by their names, of servers outside the cluster and of Services whose Pods are not
    * started here.
    */
-  readonly hosts?: Readonly<Record<string, string>>;
+  readonly hosts?: PodNode['hosts'];
 }
 
 /** A snapshot of a namespace. Every Service is on loopback. */

@@ -20,7 +20,7 @@ const surroundings = podSurroundings(
 );
 const node = {
   findImage: () => checkoutImage('xds'),
-  hosts: { 'tg-xds': '127.0.0.9' },
+  hosts: { 'tg-xds': '127.0.0.9', 'tg-xds-headless': ['127.0.0.8', '127.0.0.9'] },
   environment: { KUBERNETES_SERVICE_HOST: '127.0.0.1' },
 };
 
@@ -80,7 +80,7 @@ t.test('it writes only to empty directories, and sees no files of the machine', 
     'done',
   ]);
   t.strictSame(await inPod(`fs.readdirSync('/etc').toSorted()`), [
-    ...['hosts', 'nsswitch.conf', 'ssl', 'tollgate'],
+    ...['host.conf', 'hosts', 'nsswitch.conf', 'ssl', 'tollgate'],
   ]);
 });
 
@@ -96,6 +96,8 @@ t.test('names of Services resolve without a name server', { skip }, async (t) =>
   const lookup = (name: string) =>
     `await (await import('node:dns/promises')).lookup('${name}').then(({ address }) => address, ({ code }) => code)`;
   t.strictSame(await inPod(`[${lookup('tg-xds')}, ${lookup('example.com')}]`), ['127.0.0.9', 'ENOTFOUND']);
+  const all = `(await import('node:dns/promises')).lookup('tg-xds-headless', { all: true })`;
+  t.match(await inPod(`await ${all}`), [{ address: '127.0.0.8' }, { address: '127.0.0.9' }]);
 });
 
 t.test('only Pods that mount a token have one', { skip }, async (t) => {

@@ -94,7 +94,7 @@ export interface PodNode {
   /** The images that are there, by the references of containers. */
   readonly findImage: (reference: string) => ServiceImage | undefined;
   /** Addresses by name, as the DNS server of a cluster has them. */
-  readonly hosts: Readonly<Record<string, string>>;
+  readonly hosts: Readonly<Record<string, string | readonly string[]>>;
   /** Variables that a kubelet gives every container: where the API server is. */
   readonly environment: Readonly<Record<string, string>>;
   /** A folder of this machine in which Pods keep compiled code, which later ones load. */
@@ -194,12 +194,15 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
   writeFileSync(
     hostsFile,
     Object.entries({ localhost: '127.0.0.1', ...node.hosts })
-      .map(([name, address]) => `${address} ${name}\n`)
+      .flatMap(([name, addresses]) => [addresses].flat().map((address) => `${address} ${name}\n`))
       .join(''),
   );
   // Names are resolved from that file only, without a name server.
   const lookupFile = join(folder.path, 'nsswitch.conf');
   writeFileSync(lookupFile, 'hosts: files\n');
+  // Otherwise the first address of a name would be the only one.
+  const resolverFile = join(folder.path, 'host.conf');
+  writeFileSync(resolverFile, 'multi on\n');
   const withToken = spec.automountServiceAccountToken !== false;
   const { volume, mountPath } = serviceAccountVolume;
   const volumes = [...(spec.volumes ?? []), ...(withToken ? [volume] : [])];
@@ -223,6 +226,7 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
       ...Object.entries(image.files).map(([target, source]) => ({ source, target, readOnly: true })),
       { source: hostsFile, target: '/etc/hosts', readOnly: true },
       { source: lookupFile, target: '/etc/nsswitch.conf', readOnly: true },
+      { source: resolverFile, target: '/etc/host.conf', readOnly: true },
       ...(compileCache === undefined ? [] : [compileCache]),
     ];
     return containerCommand({

@@ -132,6 +132,12 @@ export const settingsSpec = defineSettings({
     default: '',
     doc: 'URL at which the console reaches the auth server. Default: the issuer.',
   }),
+  authReplicaUrls: list({
+    env: 'CONSOLE_AUTH_REPLICA_URLS',
+    group: services,
+    default: [],
+    doc: 'URLs of all replicas of the auth server, each of which is asked for its settings and signing keys, such as `http://auth-headless:9999`. A DNS name stands for all its addresses, as that of a headless Service does. Empty: `CONSOLE_AUTH_URL`.',
+  }),
   limiterUrls: list({
     env: 'CONSOLE_LIMITER_URLS',
     group: services,
@@ -185,7 +191,7 @@ const urlChecks: readonly Check[] = urlSettings.map(
       s[name] === '' || isHttpUrl(s[name]) ? undefined : problem(name, 'an http or https URL'),
 );
 
-const listChecks: readonly Check[] = (['limiterUrls', 'metricsUrls'] as const).map(
+const listChecks: readonly Check[] = (['authReplicaUrls', 'limiterUrls', 'metricsUrls'] as const).map(
   (name): Check =>
     (s, { problem }) => {
       const wrong = s[name].find((url) => !isHttpUrl(url));

@@ -49,7 +49,10 @@ export interface ReplicaResult<T> {
 }
 
 interface SessionClientsOptions {
-  readonly settings: Pick<Settings, 'authUrl' | 'limiterUrls' | 'xdsUrl' | 'xdsToken' | 'requestTimeoutMs'>;
+  readonly settings: Pick<
+    Settings,
+    'authUrl' | 'authReplicaUrls' | 'limiterUrls' | 'xdsUrl' | 'xdsToken' | 'requestTimeoutMs'
+  >;
   readonly outages: Outages;
   /** The access token of the person, asked for before each request: it may have been refreshed. */
   readonly token: () => Promise<string>;
@@ -87,10 +90,10 @@ export class SessionClients {
 
   /** Sends a request to every replica of the auth server. */
   async authServers<T>(request: Request<AuthClient, T>): Promise<readonly ReplicaResult<T>[]> {
+    const { authUrl, authReplicaUrls } = this.#options.settings;
+    const urls = authReplicaUrls.length > 0 ? authReplicaUrls : [authUrl];
     const token = await this.#options.token();
-    return this.#askAll('The auth server', [this.#options.settings.authUrl], (target) =>
-      request(createAuthClient({ ...target, token })),
-    );
+    return this.#askAll('The auth server', urls, (target) => request(createAuthClient({ ...target, token })));
   }
 
   /** Sends a request to every replica of the xDS server. */

@@ -33,7 +33,14 @@ t.test('the limits of a user', async (t) => {
   t.teardown(() => limiter.close());
   await once(limiter, 'listening');
   const url = `http://127.0.0.1:${(limiter.address() as AddressInfo).port}`;
-  const settings = { authUrl: '', xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000, limiterUrls: [url] };
+  const settings = {
+    authUrl: '',
+    authReplicaUrls: [],
+    xdsUrl: '',
+    xdsToken: '',
+    requestTimeoutMs: 5000,
+    limiterUrls: [url],
+  };
   const show = async (current: Answers): Promise<string> => {
     answers.current = current;
     const outages = new Outages(Date.now);

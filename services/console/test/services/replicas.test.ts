@@ -40,7 +40,7 @@ t.test(
     const ask = (host: string, found = addresses) =>
       new SessionClients({
         settings: {
-          ...{ authUrl: '', xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000 },
+          ...{ authUrl: '', authReplicaUrls: [], xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000 },
           limiterUrls: [`https://${host}:${port}`],
         },
         outages: new Outages(Date.now),
@@ -86,8 +86,8 @@ t.test('with http requests reach all addresses, with the name in the Host header
   }
   const clients = new SessionClients({
     settings: {
-      ...{ authUrl: `http://auth.test:${port}`, xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000 },
-      limiterUrls: [],
+      ...{ authUrl: 'http://any.test', authReplicaUrls: [`http://auth.test:${port}`] },
+      ...{ xdsUrl: '', xdsToken: '', requestTimeoutMs: 5000, limiterUrls: [] },
     },
     outages: new Outages(Date.now),
     token: async () => 'of-ada',
@@ -121,7 +121,7 @@ t.test('a response without end is not read beyond a bound, which the error names
   });
   const settings = {
     ...{ authUrl: `http://127.0.0.1:${port}`, xdsUrl: '', xdsToken: '', requestTimeoutMs: 60_000 },
-    limiterUrls: [`http://limiters.test:${port}`],
+    ...{ authReplicaUrls: [], limiterUrls: [`http://limiters.test:${port}`] },
   };
   const clients = new SessionClients({
     ...{ settings, outages: new Outages(Date.now), token: async () => 'of-ada' },

@@ -9,7 +9,7 @@ import { emptyState, problem } from '../../ui/messages.ts';
 import { quoteArgument } from '../../ui/shell.ts';
 import { table } from '../../ui/table.ts';
 import { badge, command, copyable, details, time } from '../../ui/text.ts';
-import { coverage, settingsPage } from './page.ts';
+import { asksAllAuthServers, authCoverage, settingsPage } from './page.ts';
 
 /** The keys of a replica, and the step of their rotation. */
 type KeyState = AuthSchemas['SigningKeys'];
@@ -21,7 +21,7 @@ export async function viewKeys(visit: Visit): Promise<View> {
   const states = results.flatMap(({ url, result }) => (result.ok ? [{ url, state: result.value }] : []));
   const [first] = states;
   const content = html`${problems}${viewDifference(states)}
-${first !== undefined && html`${keyTable(first.state, visit)}${coverage('Auth server', results)}${results.length === 1 && sameKeys}${rotation(first.state, visit)}`}`;
+${first !== undefined && html`${keyTable(first.state, visit)}${authCoverage(results, visit)}${!asksAllAuthServers(results, visit) && sameKeys}${rotation(first.state, visit)}`}`;
   return settingsPage(visit, 'Signing keys', content);
 }
 

@@ -6,7 +6,7 @@ import { filters } from '../../ui/form.ts';
 import { emptyState } from '../../ui/messages.ts';
 import { table, withQuery } from '../../ui/table.ts';
 import { badge, time, withCode } from '../../ui/text.ts';
-import { coverage, settingsPage } from './page.ts';
+import { authCoverage, coverage, settingsPage } from './page.ts';
 import {
   mergeSettings,
   mergeWarnings,
@@ -49,7 +49,10 @@ export async function viewSettings(visit: Visit): Promise<View> {
 ${filters(filterFields, visit.url)}
 ${settingTable(mergeSettings(reports), visit)}
 ${replicaTable(reports, visit)}
-${[...results].map(([service, ofService]) => ofService.length > 0 && coverage(serviceName(service), ofService))}`;
+${[...results].map(([service, ofService]) => {
+  if (service === 'auth') return authCoverage(ofService, visit);
+  return ofService.length > 0 && coverage(serviceName(service), ofService);
+})}`;
   return settingsPage(visit, 'Settings', content);
 }
 
