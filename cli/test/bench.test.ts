@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { drawHistogram, Histogram } from '../src/bench/histogram.ts';
 import { cli } from './helpers/tollgate.ts';
@@ -48,16 +46,12 @@ t.test('other hosts are refused unless they are named', async (t) => {
 t.test('Ctrl-C shows the result until then, and a dead target is a failure', async (t) => {
   const stop = new AbortController();
   let isFirst = true;
-  const server = createServer((_, response) => {
+  const { port } = await startWebServer(t, (_, response) => {
     // The second request has no response.
     if (isFirst) response.end('ok');
     else stop.abort();
     isFirst = false;
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  // Typed for sockets of files, too.
-  const { port } = server.address() as AddressInfo;
+  });
   const running = { signal: stop.signal, onOutput: () => undefined };
   const tollgate = cli(t, {}, '', running);
   const stopped = await tollgate(

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t from 'tap';
 import { adminToken } from '../../services/auth/test/helpers/admin.ts';
 import { signUp } from '../../services/auth/test/helpers/auth-server.ts';
@@ -344,13 +344,11 @@ t.test('audit tail goes on after an outage', async (t) => {
     [403, '{"code":"insufficient_scope","message":"audit:read is missing"}'],
   ] as const;
   let next = 0;
-  const server = createServer((_, response) => {
+  const { port } = await startWebServer(t, (_, response) => {
     const [status, body] = answers[next++] ?? [500, ''];
     response.writeHead(status, { 'content-type': 'application/json' }).end(body);
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // Typed for sockets of files, too.
+  });
+  const url = `http://127.0.0.1:${port}`;
   t.same(await cli(t, { TOLLGATE_AUTH_URL: url })('audit', 'tail', '--interval', '500ms'), {
     exitCode: 1,
     output: '2026-01-01T00:00:00.000Z  login  -  ::1\n',

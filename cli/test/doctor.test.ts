@@ -1,20 +1,18 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer, type RequestListener } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { makeCertificates } from '@tollgate/testkit/certificates';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t, { type Test } from 'tap';
 import packageJson from '../package.json' with { type: 'json' };
 import { cli } from './helpers/tollgate.ts';
 
-async function listen(t: Test, server: ReturnType<typeof createServer>): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  // Typed for sockets of files, too.
-  return (server.address() as AddressInfo).port;
+/** Starts a web server and returns its port. */
+async function serve(t: Test, answer: RequestListener): Promise<number> {
+  return (await startWebServer(t, answer)).port;
 }
 
 /** A server whose Date header is wrong by so much. */
@@ -26,13 +24,10 @@ const serveDate =
 
 t.test('each problem has its remedy, and exit code 3', async (t) => {
   const tollgate = cli(t);
-  const ahead = await listen(t, createServer(serveDate(60_000)));
-  const behind = await listen(t, createServer(serveDate(-60_000)));
-  const right = await listen(t, createServer(serveDate(0)));
-  const sick = await listen(
-    t,
-    createServer((_, response) => response.writeHead(500).end('no Redis')),
-  );
+  const ahead = await serve(t, serveDate(60_000));
+  const behind = await serve(t, serveDate(-60_000));
+  const right = await serve(t, serveDate(0));
+  const sick = await serve(t, (_, response) => response.writeHead(500).end('no Redis'));
   const url = (port: number) => `http://127.0.0.1:${port}/ready`;
   t.match(await tollgate('doctor', '--ready', url(right)), {
     exitCode: 0,
@@ -59,24 +54,21 @@ t.test('each problem has its remedy, and exit code 3', async (t) => {
 });
 
 t.test('versions are those of the command, and of each other', async (t) => {
-  const serve = (pages: Readonly<Record<string, string>>, differenceMs = 0) =>
-    listen(
-      t,
-      createServer(({ url = '' }, response) => {
-        const { [url]: page } = pages;
-        response.setHeader('date', new Date(Date.now() + differenceMs).toUTCString());
-        response.writeHead(page === undefined ? 404 : 200).end(page);
-      }),
-    );
+  const servePages = (pages: Readonly<Record<string, string>>, differenceMs = 0) =>
+    serve(t, ({ url = '' }, response) => {
+      const { [url]: page } = pages;
+      response.setHeader('date', new Date(Date.now() + differenceMs).toUTCString());
+      response.writeHead(page === undefined ? 404 : 200).end(page);
+    });
   const { version } = packageJson;
-  const auth = await serve({ '/ready': '{}', '/health': `{"version":"v${version}"}` });
-  const limiter = await serve({
+  const auth = await servePages({ '/ready': '{}', '/health': `{"version":"v${version}"}` });
+  const limiter = await servePages({
     '/v1/overrides?limit=1': '{"overrides":[]}',
     '/v1/settings': '{"version":"9.1.0"}',
   });
-  const xds = await serve({ '/readyz': 'ok', '/v1/status': `{"release":"${version}"}` }, -60_000);
+  const xds = await servePages({ '/readyz': 'ok', '/v1/status': `{"release":"${version}"}` }, -60_000);
   const metrics = `tollgate_build_info{version="${version}"} 1\n`;
-  const webConsole = await serve({ '/readyz': 'ok', '/metrics': metrics });
+  const webConsole = await servePages({ '/readyz': 'ok', '/metrics': metrics });
   const url = (port: number) => `http://127.0.0.1:${port}`;
   const variables = (limiterPort: number, xdsPort: number) => ({
     TOLLGATE_AUTH_URL: url(auth),
@@ -93,7 +85,7 @@ t.test('versions are those of the command, and of each other', async (t) => {
   );
   const groups = `${version}: ${url(auth)} ${url(xds)} ${url(webConsole)}; 9.1.0: ${url(limiter)}`;
   t.match(found.output, new RegExp(`FAILED +version +all services +${groups} +complete the roll-out`));
-  const other = await serve({ '/readyz': 'ok' });
+  const other = await servePages({ '/readyz': 'ok' });
   t.match(
     (await cli(t, variables(limiter, other))('doctor')).output,
     /version .* unknown: 404 for \/v1\/status/,
@@ -103,8 +95,11 @@ t.test('versions are those of the command, and of each other', async (t) => {
 t.test('certificates are checked for trust, names and their end', async (t) => {
   const tollgate = cli(t);
   const { server } = makeCertificates();
-  const port = await listen(t, createTlsServer({ key: server.key, cert: server.cert }, serveDate(0)));
-  const plain = await listen(t, createServer(serveDate(0)));
+  const tls = createServer({ key: server.key, cert: server.cert }, serveDate(0)).listen(0, '127.0.0.1');
+  await once(tls, 'listening');
+  t.teardown(() => tls.close());
+  const { port } = tls.address() as AddressInfo; // Typed for sockets of files, too.
+  const plain = await serve(t, serveDate(0));
   const found = await tollgate(
     'doctor',
     '--ready',

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { dirname, join } from 'node:path';
 import { isFree } from '@tollgate/kit/server-process';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { findBinary } from '@tollgate/testkit/processes';
 import { freePort } from '@tollgate/testkit/tcp';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import t, { type Test } from 'tap';
 import { defaultPorts } from '../../src/up/ports.ts';
 import { cli } from '../helpers/tollgate.ts';
@@ -14,11 +15,7 @@ const timeoutMs = 150_000;
 
 /** An application that responds with a text, and its port. */
 async function startApplication(t: Test, text: string): Promise<number> {
-  const server: Server = createServer((_, response) => response.end(text)).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.teardown(() => server.close());
-  const address = server.address();
-  return typeof address === 'object' && address !== null ? address.port : 0;
+  return (await startWebServer(t, (_, response) => response.end(text))).port;
 }
 
 t.test('everything runs behind a real Envoy, follows the file, and stops', async (t) => {

@@ -1,21 +1,17 @@
 // The audit log and deliveries of events, in Chromium over a real auth server.
-import { createServer } from 'node:http';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startWebServer } from '@tollgate/testkit/web-server';
 import postgres from 'postgres';
 import t from 'tap';
 import { ConsoleSuite, readCookies, readText, skip } from '../support/console-suite.ts';
 
 t.setTimeout(180_000);
 t.test('audit log and deliveries', { skip }, async (t) => {
-  const receiver = createServer((request, response) => {
+  let statusOfReceiver = 500;
+  const { port } = await startWebServer(t, (request, response) => {
     request.resume();
     response.writeHead(statusOfReceiver).end();
   });
-  let statusOfReceiver = 500;
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', () => resolve()));
-  t.teardown(() => receiver.close());
-  const address = receiver.address();
-  const port = typeof address === 'object' ? address?.port : undefined;
   const suite = await ConsoleSuite.start(t, {
     auth: {
       ...{ SVC_EVENT_WEBHOOKS_ENABLED: 'true', SVC_EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1' },
