@@ -15,7 +15,7 @@ import { areas } from '../../services/console/src/pages/registry.ts';
 import { signInByFetch } from '../../services/console/test/support/fetch-session.ts';
 import { choosePorts, type Ports } from '../demo/options.ts';
 import { createParts, StartOutput, shopPart } from '../demo/parts.ts';
-import { writeManifests, writeMistake } from './policies.ts';
+import { candidate, writeManifests, writeMistake } from './policies.ts';
 import { type Caller, createRecords, type Records } from './records.ts';
 
 const { values: options } = parseArgs({
@@ -119,6 +119,7 @@ async function takePictures(page: ChromiumPage, paths: Readonly<Record<string, s
       const features = [{ name: 'prefers-color-scheme', value: scheme }];
       await page.send('Emulation.setEmulatedMedia', { features });
       await page.open(consoleUrl(ports) + path);
+      if (picture === 'what-if') await page.submit('/what-if', { yaml: candidate });
       const isDrawn = `[...document.querySelectorAll('[data-chart]')].every((one) => one.querySelector('canvas'))`;
       await awaitUntil(async () => (await page.evaluate(isDrawn)) === true, { what: 'the charts' });
       const image = { format, ...(format === 'webp' && { quality: 60 }) };

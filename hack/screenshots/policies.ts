@@ -59,6 +59,11 @@ spec:
       rateLimit: { requestsPerUnit: 500, unit: Hour }
 `;
 
+/** Limits of the policy with the traffic that would refuse one plan more and free another. */
+export const candidate = orders
+  .replace('requests: 20', 'requests: 40')
+  .replace('requests: 600', 'requests: 30');
+
 /** Writes a folder of manifests that are all accepted. */
 export function writeManifests(folder: string): void {
   mkdirSync(folder, { recursive: true });

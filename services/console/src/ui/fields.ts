@@ -39,7 +39,8 @@ function input(
       ([choice, text]) =>
         html`<option value="${choice}"${choice === value && html` selected`}>${text}</option>`,
     )}</select>`;
-  if (isLong) return html`<textarea${attributes} spellcheck="false">${value}</textarea>`;
+  if (isLong)
+    return html`<textarea${attributes} placeholder="${placeholder}" spellcheck="false">${value}</textarea>`;
   return html`<input type="${type}"${attributes} value="${value}" placeholder="${placeholder}" autocomplete="${type === 'password' ? 'new-password' : 'off'}">`;
 }
 

@@ -178,9 +178,16 @@ t.test('what if, and trials, in the console', { skip }, async (t) => {
     t.match(await compare(`# ${'x'.repeat(300_000)}`), /Not accepted.*KiB/s);
   });
 
-  await t.test('the candidate is beside the live one, and is copied as a trial', async (t) => {
-    await page.open(`${suite.url}/what-if?kind=RateLimitConfig&namespace=shop&name=web`);
+  await t.test('a candidate begins with an object in force', async (t) => {
+    await page.open(`${suite.url}/what-if`);
+    t.match(await readText(page), /Begin with limits in force.*shop\/orders.*shop\/other.*shop\/web/s);
+    await checkAppearance(t, page);
+    await page.navigate(() => page.evaluate(`document.querySelector('main a[href*="name=web"]').click()`));
     t.match(await page.evaluate(`document.querySelector('textarea').value`), /requestsPerUnit: 3/);
+    t.notMatch(await readText(page), 'Begin with');
+  });
+
+  await t.test('the candidate is beside the live one, and is copied as a trial', async (t) => {
     const text = await compare(config(1));
     t.match(text, /-\s+requestsPerUnit: 3.*\+\s+requestsPerUnit: 1/s);
     t.notMatch(text, /[-+]\s+namespace: shop/, 'the order of keys is no difference');

@@ -10,17 +10,24 @@ import { readHour } from '../limits/hour.ts';
 import { toNote, warning } from '../policies/manifest.ts';
 import { findQueriedName } from '../policies/page.ts';
 import { canReadObjects, readInForce } from '../policies/stored.ts';
+import { viewBeginnings } from './begin.ts';
 import { type Candidate, readCandidate } from './candidate.ts';
 import { compareKeys, summarize } from './compare.ts';
 import { liveDomains, readLive } from './live.ts';
 import { coverage, keyTable, ruleTable, summary } from './tables.ts';
 import { differences, trialCard } from './trial.ts';
 
+const example = `domain: web
+descriptors:
+  - key: user
+    rate_limit: { unit: minute, requests_per_unit: 20 }`;
+
 /** The form, empty or with the version in force of an object of the URL. */
 export async function viewCandidate(visit: Visit): Promise<View> {
   const name = findQueriedName(visit);
   const live = name !== undefined && canReadObjects(visit) ? await readInForce(visit, name) : undefined;
-  return page(visit, live?.text ?? '');
+  const after = name === undefined ? await viewBeginnings(visit) : undefined;
+  return page(visit, live?.text ?? '', { after });
 }
 
 /** Compares the limits of the form with those in force. Nothing is stored. */
@@ -48,11 +55,15 @@ ${keyTable(visit, comparison.keys)}${warnings}`;
   return page(visit, text, { before, after });
 }
 
-function page(visit: Visit, text: string, { before, after }: { before?: Html; after?: Html } = {}): View {
+function page(
+  visit: Visit,
+  text: string,
+  { before, after }: { readonly before?: Html | undefined; readonly after?: Html | undefined } = {},
+): View {
   const hint =
     'Rules of the limiter, RateLimitConfigs or AccessPolicies. Limits on trial are compared as if they were in force.';
   const form = html`<form class="card stack" method="post" action="/what-if">${visit.formFields()}
-${field({ name: 'yaml', label: 'Candidate', value: text, hint, isLong: true, isRequired: true })}
+${field({ name: 'yaml', label: 'Candidate', value: text, hint, placeholder: example, isLong: true, isRequired: true })}
 <div class="actions"><button class="primary">Compare</button></div><p class="dim">Which keys of the last hour it would refuse, or free. Nothing is stored, and nothing is put into force.</p></form>`;
   return { title: 'What if', content: html`${before}${form}${after}` };
 }
